@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.exercises import apart
-from helpers.exercises.lesson_08 import meeting, rounds
+from helpers.exercises.lesson_08 import between_sync, meeting
 from helpers.exercises.spec import Exercise
 from tests import kinds
 
@@ -23,5 +23,5 @@ def observed_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     if not kinds.is_real(request.node):
         monkeypatch.setattr(apart, "_run", here)
         # Who waits until everybody sleeps looks more often: it is so many looks, and no time.
-        for drives in (meeting, rounds):
+        for drives in (between_sync, meeting):
             monkeypatch.setattr(drives, "LOOK_SECONDS", 0.01)

@@ -3,12 +3,13 @@
 `between_graph_async(task, container, make_variables, batch, loss, optimizer)` to write; it gives
 `(before, update, after)`. The claim: clients of one job share variables on the servers, in their
 container, and those of another job do not touch them; an update is the client's own; before is the
-version ahead of the reading of the weights, after the one behind the update.
+version ahead of the reading of the weights, after the one behind the update. The file is long since
+each of these is looked for in the graph: a run need not show it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,83 +18,66 @@ from helpers.algorithms.devices.four_ways import between_graph_async as referenc
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.drives.built import Built
-from helpers.exercises.drives.calling import Function, wrong_signature
-from helpers.exercises.drives.tf import settings
-from helpers.exercises.drives.tf_given import as_bytes, definition_of, element_name, named
-from helpers.exercises.drives.tf_graphs import together
-from helpers.exercises.lesson_08 import graph_facts as facts
-from helpers.exercises.lesson_08 import graphs, line
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.tf_given import as_bytes, element_name
+from helpers.exercises.lesson_08 import facts, graphs, line
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 
 
-def _builds(fn: Function, case: Case) -> Observation:
+@graphs.builds(arguments=6)
+def _builds(fn: Function, servers: int, containers: Any, rows: Any, start: Any, rate: float) -> Any:
     """`fn(task, container, make_variables, batch, loss, optimizer)` for each client, in its graph.
 
-    The case's arguments: servers, the container of each client, rows, start and rate. No client
-    follows one whose graph cannot be run.
+    containers: of each client. No client follows one whose graph cannot be run.
     """
-    return wrong_signature(fn, 6) or graphs.guarded(fn, lambda: _built(fn, case))
-
-
-def _built(fn: Function, case: Case) -> Observation:
     import tensorflow as tf
     from tensorflow.compat import v1
 
-    servers, containers, rows, start, rate = case.args[0]
-    line, clients = graphs.Line(start), list[dict[str, Any]]()
+    (make, loss), clients = graphs.model(start), list[dict[str, Any]]()
     for number, container in enumerate(containers):
         task = graphs.task_for(number, servers, len(containers))
         with tf.Graph().as_default() as graph:
             batch = graphs.batch_of(number, task.device, *rows[number])
             optimizer = v1.train.GradientDescentOptimizer(rate)
-            given = fn(task, container, line.make, batch, line.loss, optimizer)
+            given = fn(task, container, make, batch, loss, optimizer)
         kinds, items = graphs.kind_of(given), given if isinstance(given, list | tuple) else [given]
-        good = len(items) == 3 and all(
-            map(graphs.runs_in, kinds if isinstance(kinds, list) else [])
-        )
+        good = len(items) == 3 and all(kind in graphs.OPS for kind in kinds)
         run = list(map(element_name, items)) if good else []
         clients.append({"kinds": kinds, "run": run, "graph": as_bytes(graph)})
         if not good:
             break
-    return Observation(values=[{"clients": clients}])
+    return {"clients": clients}
 
 
 def _looks(case: Case, built: Any) -> Observation:
     """Run the clients on the same servers.
 
     The case's arguments: as above, and which client runs when. `values[0]` is `{"clients":
-    [{"kinds", "ops", "nodes", "made", "counter", "missing"}], "runs": [{"client", "before",
-    "after", "step", "weights"}]}`. made, counter: the names of the variables' and of the step's
-    ops. missing: how many variables were not there for a client that is not its job's first.
+    [{"kinds", "ops", "nodes", "made", "counter"}], "runs": [{"client", "before", "after", "step",
+    "weights"}]}`. made, counter: the names of the variables' and of the step's ops.
     """
     from tensorflow.compat import v1
 
     servers, containers, rows, _, _, order = case.args[0]
-    seen, definitions = list[dict[str, Any]](), list[Any]()
+    seen, definitions, runs = list[dict[str, Any]](), list[Any](), list[dict[str, Any]]()
     for client in built["clients"]:
-        definition = definition_of(client["graph"])
-        graphs.rows_are(definition, rows)
+        definition, nodes = graphs.opened(client["graph"], rows)
+        ops = [each.split(":")[0] for each in client["run"]]
+        made, counter = graphs.made_in(definition), graphs.counter_in(definition)
+        told = {"kinds": client["kinds"], "nodes": nodes, "ops": ops}
+        seen.append({**told, "made": made, "counter": counter})
         definitions.append(definition)
-        told = {"kinds": client["kinds"], "nodes": graphs.nodes_of(definition), "missing": 0}
-        ops = [named(definition, each).name for each in client["run"]]
-        seen.append({**told, "ops": ops, "made": graphs.made_in(definition)})
-        seen[-1]["counter"] = graphs.counter_in(definition)
-        if not ops or not seen[-1]["made"] or seen[-1]["counter"] is None:
-            return Observation(values=[{"clients": seen, "runs": []}])
-    if len(seen) != len(containers):
-        return Observation(values=[{"clients": seen, "runs": []}])
-    common = together(definitions, graphs.cpus_for(servers, len(containers)))
+    good = all(each["ops"] and each["made"] and each["counter"] for each in seen)
+    if not good or len(seen) != len(containers):
+        return Observation(values=[{"clients": seen, "runs": runs}])
+    common, config = graphs.cluster(definitions, servers, len(containers))
     parts = [graphs.state_of(common, number, each) for number, each in enumerate(definitions)]
-    runs = list[dict[str, Any]]()
-    config = settings(servers + len(containers))
     with v1.Session(graph=common.graph, config=config) as session:
         for number, part in enumerate(parts):
             first = containers.index(containers[number]) == number
-            absent = session.run(part["there"]).count(False)
-            if first or absent:
+            if first or not all(session.run(part["there"])):
                 session.run(part["init_all"])
-            seen[number]["missing"] = 0 if first else absent
         for number in order:
             before, _, after = session.run(common.of(number, built["clients"][number]["run"]))
             *weights, now = session.run(parts[number]["state"])
@@ -103,7 +87,7 @@ def _looks(case: Case, built: Any) -> Observation:
 
 
 def _int(value: Any) -> int | None:
-    number = np.asarray(value) if value is not None else np.asarray("")
+    number = np.asarray(value)
     return int(number) if number.ndim == 0 and number.dtype.kind in "iuf" else None
 
 
@@ -125,36 +109,25 @@ def cases(seed: int) -> list[Case]:
         order = [clients - 1, 0, *random.integers(0, clients, 2).tolist()]
         name = f"With {count(workers, 'worker')} on {count(servers, 'server')}"
         name += " and a worker of another job" if other else ""
-        want = {"want": _updates(rows, start, rate, names, order)}
-        made.append(Case(name, ((servers, names, rows, start, rate, order),), facts=want))
+        states, want = {job: [start] for job in names}, []
+        for client in order:
+            mine = states[names[client]]
+            mine.append(line.step(mine[-1], [rows[client]], rate))
+            want.append({"before": len(mine) - 2, "weights": mine[-1]})
+        args = (servers, names, rows, start, rate, order)
+        made.append(Case(name, (args,), facts={"want": want}))
     return made
-
-
-def _updates(
-    rows: line.Rows, start: line.Weights, rate: float, names: Sequence[str], order: Sequence[int]
-) -> list[dict[str, Any]]:
-    """What each run should give: its job's version before, and its weights after."""
-    weights, versions = dict.fromkeys(names, start), dict.fromkeys(names, 0)
-    want = list[dict[str, Any]]()
-    for client in order:
-        job = names[client]
-        mine = line.gradient(rows[client], weights[job])
-        weights[job] = line.step(weights[job], [mine], rate, 1.0)
-        want.append({"before": versions[job], "weights": weights[job]})
-        versions[job] += 1
-    return want
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Shared, in the container; each update its own; versions in order; all in its place."""
-    got = seen.values[0]
-    runs, want = got["runs"], case.facts["want"]
-    if len(runs) != len(want) or len(got["clients"]) != len(case.args[0][1]):
+    got, want = seen.values[0], case.facts["want"]
+    if len(got["runs"]) != len(want) or len(got["clients"]) != len(case.args[0][1]):
         given = describe(got["clients"][-1]["kinds"])
         yield f"it gave {given} instead of `(before, update, after)`."
     for look in (_container, _server, facts.client_misplaced, _before, _after):
         yield from look(case, seen)
-    for run, right in zip(runs, want, strict=True):
+    for run, right in zip(got["runs"], want, strict=True):
         who, version = f"a run of worker {run['client']}", right["before"]
         if not line.same(run["weights"], right["weights"]):
             yield f"{who} does not leave the weights that its gradient makes."
@@ -163,20 +136,18 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
             yield f"{who} at version {version} says before {told[0]} and after {told[1]}."
 
 
-def _where(case: Case, seen: Observation) -> list[tuple[int, str, str, str]]:
+def _where(seen: Observation) -> list[tuple[int, str, str, str]]:
     """Each client's shared variables: (client, name, task, container)."""
-    found = []
-    for number, client in enumerate(seen.values[0]["clients"]):
-        for name in [*client["made"], client["counter"]]:
-            kind, where, _, container = client["nodes"][name]
-            if kind == "VarHandleOp":
-                found.append((number, name, where, container))
-    return found
+    return [
+        (number, name, client["nodes"][name][1], client["nodes"][name][3])
+        for number, client in enumerate(seen.values[0]["clients"])
+        for name in [*client["made"], client["counter"]]
+    ]
 
 
 def _container(case: Case, seen: Observation) -> Iterator[str]:
     names = case.args[0][1]
-    wrong_ones = [v for v in _where(case, seen) if v[3] != names[v[0]]]
+    wrong_ones = [v for v in _where(seen) if v[3] != names[v[0]]]
     for client, name, _, container in wrong_ones:
         if container:
             yield (
@@ -184,7 +155,7 @@ def _container(case: Case, seen: Observation) -> Iterator[str]:
                 "nobody shares it. All of a job take the name that they are given, "
                 f'"{names[client]}".'
             )
-        if any(v[0] == client and v not in wrong_ones for v in _where(case, seen)):
+        if any(v[0] == client and v not in wrong_ones for v in _where(seen)):
             yield (
                 f"`{name}` is left outside the container. The global step is shared state too: "
                 "make everything within `with v1.container(container)`."
@@ -196,15 +167,14 @@ def _container(case: Case, seen: Observation) -> Iterator[str]:
 
 
 def _server(case: Case, seen: Observation) -> Iterator[str]:
-    servers, there = case.args[0][0], _where(case, seen)
-    for client, name, where, _ in there:
+    for client, name, where, _ in _where(seen):
         if not where.startswith("/job:ps"):
             yield (
                 f"`{name}` of worker {client} lies {facts.on_device(where)}, where no other client "
                 "sees it. `v1.device(task.placement())` puts variables on the servers."
             )
-    used = {where for client, _, where, _ in there if client == 0}
-    if servers > 1 and len(used) == 1:
+    used = {where for client, _, where, _ in _where(seen) if client == 0}
+    if case.args[0][0] > 1 and len(used) == 1:
         yield (
             f"all variables lie on `{used.pop()}`, and the other server has nothing. "
             "`task.placement()` gives them to the servers in turn."
@@ -227,15 +197,21 @@ def _before(case: Case, seen: Observation) -> Iterator[str]:
 
 def _after(case: Case, seen: Observation) -> Iterator[str]:
     for client in seen.values[0]["clients"]:
-        nodes, update, after = client["nodes"], client["ops"][1], client["ops"][2]
-        if not any("Apply" in nodes[n][0] for n in facts.needs(nodes, update)):
+        nodes, (_, update, after) = client["nodes"], client["ops"]
+        updates = _applies(nodes, update)
+        if not any("Apply" in nodes[n][0] for n in updates):
             yield "the second of the three is no update: give what `minimize` gives."
-        if not _applies(nodes, update) <= facts.needs(nodes, after):
+        if not updates <= facts.needs(nodes, after):
             yield (
                 "nothing makes `after` wait for the update, and it may be the old version. Read "
                 "the step again within `with tf.control_dependencies([update])`."
             )
-        if not _reads_behind(nodes, client["counter"], _applies(nodes, update), after):
+        if not any(
+            nodes[name][0] == "ReadVariableOp"
+            and client["counter"] in facts.needs(nodes, name, waits=False)
+            and updates <= facts.needs(nodes, name)
+            for name in facts.needs(nodes, after, waits=False)
+        ):
             yield (
                 "`after` waits for the update, but no step is read there: others may have made "
                 "updates in between, and only a new reading sees them. Call `step.read_value()` "
@@ -243,17 +219,7 @@ def _after(case: Case, seen: Observation) -> Iterator[str]:
             )
 
 
-def _reads_behind(nodes: facts.Nodes, step: str, updates: set[str], after: str) -> bool:
-    """Whether `after` is made of a reading of the step that itself waits for the update."""
-    return any(
-        nodes[name][0] == "ReadVariableOp"
-        and step in facts.needs(nodes, name, waits=False)
-        and updates <= facts.needs(nodes, name)
-        for name in facts.needs(nodes, after, waits=False)
-    )
-
-
-def _applies(nodes: facts.Nodes, update: str) -> set[str]:
+def _applies(nodes: graphs.Nodes, update: str) -> set[str]:
     """The ops of an update that change something."""
     kinds = ("Apply", "AssignAdd")
     return {n for n in facts.needs(nodes, update) if any(k in nodes[n][0] for k in kinds)}
@@ -283,15 +249,6 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
         "gave": "one op" if kinds in ("operation", "tensor") else gave,
         "runs": count(len(seen.values[0]["runs"]), "run"),
     }
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    where = sorted({v[2] for v in _where(cases[0], seen[0])})
-    return (
-        f"Passed with 1, 2, 3 and 5 workers: the variables lie on {listing(where)}, in the job's "
-        "container; another job's update left them alone."
-    )
 
 
 WRONG = """
@@ -371,7 +328,11 @@ EXERCISE = Exercise(
     ),
     numbers=numbers,
     compared=compared,
-    praise=praise,
+    praise=lambda cases, seen: (
+        "Passed with 1, 2, 3 and 5 workers: the variables lie on "
+        f"{listing(sorted({where for _, _, where, _ in _where(seen[0])}))}, in the job's "
+        "container; another job's update left them alone."
+    ),
     reference=reference,
     wrong=wrong_answers("08.4", WRONG, reference),
     ranked=False,

@@ -3,22 +3,159 @@
 `between_graph_sync(task, make_variables, batch, loss, optimizer, aggregate, total)` to write; it
 gives `(update, hook)`. The claim, round by round: the mean of `aggregate` gradients makes a step,
 a late gradient is dropped, everybody who has given one takes a token and none is at the start;
-one client, worker 0, is the chief.
+one client, worker 0, is the chief. What makes this file long is the driver, which runs the clients
+in threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from helpers.algorithms.devices.four_ways import between_graph_sync
+from helpers.engines.own_time import LOOK_SECONDS, of_others_here
 from helpers.exercises.common import rng
 from helpers.exercises.compare import count, describe, listing
-from helpers.exercises.lesson_08 import graph_facts as facts
-from helpers.exercises.lesson_08 import line
-from helpers.exercises.lesson_08.rounds import between_sync
+from helpers.exercises.drives.built import Built
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.drives.tf_given import as_bytes, element_name, shared_name
+from helpers.exercises.drives.tf_graphs import hook_parts
+from helpers.exercises.lesson_08 import facts, graphs, line
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
+
+STUCK = 10  # so many looks in a row at which every thread is asleep, and no step goes on any more
+
+
+@graphs.builds(arguments=7)
+def _builds(fn: Function, servers: int, aggregate: int, rows: Any, start: Any, rate: float) -> Any:
+    """`fn(task, make_variables, batch, loss, optimizer, aggregate, total)`, a graph a client."""
+    import tensorflow as tf
+    from tensorflow.compat import v1
+
+    total, built = len(rows), list[dict[str, Any]]()
+    make, loss = graphs.model(start)
+    for number in range(total):
+        task = graphs.task_for(number, servers, total)
+        with tf.Graph().as_default() as graph:
+            batch = graphs.batch_of(number, task.device, *rows[number])
+            optimizer = v1.train.GradientDescentOptimizer(rate)
+            given = fn(task, make, batch, loss, optimizer, aggregate, total)
+        is_pair = isinstance(given, list | tuple) and len(given) == 2
+        update, hook = given if is_pair else (given, None)
+        hooked = hasattr(hook, "begin") and hasattr(hook, "after_create_session")
+        parts = hook_parts(hook, graph) if hooked else {}
+        parts["update"] = update if graphs.kind_of(update) in graphs.OPS else None
+        there = {name: element_name(each) for name, each in parts.items() if each is not None}
+        told = {"kinds": graphs.kind_of(given), "hooked": hooked, "graph": as_bytes(graph)}
+        built.append({**there, **told})
+    return {"clients": built}
+
+
+def _looks(case: Case, built: Any) -> Observation:
+    """Run the clients with the ops of their hooks, round by round.
+
+    The case's arguments: as above, and for each round the clients that make one step in it, all at
+    once. `values[0]` is `{"clients": [{"kinds", "nodes", "made", "hooked", "good"}], "chiefs",
+    "tokens": at the start, "rounds": [{"step", "tokens", "weights", "stuck"}]}`. Where clients are
+    stuck no round follows.
+    """
+    from tensorflow.compat import v1
+
+    servers, _, rows, _, _, rounds = case.args[0]
+    definitions, parts, seen = list[Any](), list[dict[str, Any]](), list[dict[str, Any]]()
+    for client in built["clients"]:
+        definition, nodes = graphs.opened(client["graph"], rows)
+        names = ("update", "init", "tokens", "sync", "close")
+        mine = {name: client[name] for name in names if client.get(name)}
+        made, hooked = graphs.made_in(definition), client["hooked"] is True
+        told = {"kinds": client["kinds"], "nodes": nodes, "made": made, "hooked": hooked}
+        seen.append({**told, "good": bool(hooked and "update" in mine and made)})
+        definitions.append(definition)
+        parts.append(mine)
+    chiefs = [number for number, mine in enumerate(parts) if "sync" in mine]
+    value: dict[str, Any] = {"clients": seen, "chiefs": chiefs, "tokens": None, "rounds": []}
+    if len(chiefs) != 1 or len(seen) != len(rows) or not all(each["good"] for each in seen):
+        return Observation(values=[value])
+    common, config = graphs.cluster(definitions, servers, len(rows))
+    for number, mine in enumerate(parts):
+        of = {name: common.of(number, each) for name, each in mine.items()}
+        mine |= {**of, **graphs.state_of(common, number, definitions[number])}
+    (chief,) = chiefs
+    for node in definitions[chief].node:
+        if node.op == "FIFOQueueV2" and "sync_token_q" in shared_name(node):
+            parts[chief]["size"] = graphs.beside(common, chief, node.name, "QueueSizeV2")
+    with v1.Session(graph=common.graph, config=config) as session:
+        _run(session, parts, chief, rounds, value)
+    return Observation(values=[value])
+
+
+between_sync = Built(_builds, _looks, told=5)
+
+
+def _run(session: Any, parts: Any, chief: int, rounds: Any, value: dict[str, Any]) -> None:
+    """Start all clients, then round by round, until they are through or some are stuck."""
+    import tensorflow as tf
+
+    def run(client: int, name: str) -> Any:
+        return session.run(parts[client][name])
+
+    for client in sorted(range(len(parts)), key=lambda client: client != chief):
+        if not all(run(client, "there")):
+            run(client, "init_all")
+        run(client, "init")
+        if "tokens" in parts[client]:
+            run(client, "tokens")
+    value["tokens"] = int(run(chief, "size"))
+
+    def again() -> None:
+        with contextlib.suppress(tf.errors.OpError, RuntimeError):  # the queue is closed
+            while True:
+                run(chief, "sync")
+
+    updates = threading.Thread(target=again, daemon=True)
+    updates.start()
+    for clients in rounds:
+        stuck = _round(run, clients)
+        *weights, now = run(chief, "state")
+        told = {"step": int(now), "tokens": int(run(chief, "size")), "stuck": stuck}
+        value["rounds"].append({**told, "weights": weights})
+        if stuck:
+            break
+    run(chief, "close")
+    session.close()  # a mean that waits for gradients ends with the session alone
+    updates.join(1.0)
+
+
+def _round(run: Callable[[int, str], Any], clients: Sequence[int]) -> list[int]:
+    """One step of each of these clients, all at once; those that do not come to its end.
+
+    Their threads end with the session.
+    """
+    faults: list[Exception] = []
+
+    def work(client: int) -> None:
+        try:
+            run(client, "update")
+        except Exception as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=work, args=(each,), daemon=True) for each in clients]
+    for thread in threads:
+        thread.start()
+    own = None
+    while waited := [thread for thread in threads if thread.is_alive()]:
+        waited[0].join(LOOK_SECONDS)
+        own = own or of_others_here()
+        own.look()
+        if own.still >= STUCK:
+            break
+    if faults:
+        raise faults[0]
+    return sorted(each for each, thread in zip(clients, threads, strict=True) if thread in waited)
+
 
 # aggregate, workers, servers, and for each round the workers that make a step in it. A round is
 # either `aggregate` workers on the current version, or one worker that comes too late.
@@ -41,37 +178,22 @@ def cases(seed: int) -> list[Case]:
     made = []
     for aggregate, workers, servers, rounds in _SHAPES if not seed else (_HIDDEN[seed % 3],):
         rows, start, rate = line.world(random, workers)
-        want = _after_each(rows, start, rate, aggregate, rounds)
         spare = f", {workers - aggregate} spare" if workers > aggregate else ""
         name = f"With {aggregate} of {count(workers, 'worker')}{spare}"
         args = (servers, aggregate, rows, start, rate, [list(r) for r in rounds])
-        told = {"aggregate": aggregate, "workers": workers, "want": want}
-        made.append(Case(name, (args,), facts=told))
+        # A worker's step is that of the token that it took last.
+        weights, step, tokens, own, want = start, 0, list[int](), [0] * workers, []
+        for some in rounds:
+            fresh = [w for w in some if own[w] == step]
+            if len(fresh) == aggregate:
+                weights, step = line.step(weights, [rows[w] for w in fresh], rate), step + 1
+                tokens += [step] * workers
+            for worker in some:
+                own[worker] = tokens.pop(0)
+            told = {"step": step, "tokens": len(tokens), "late": len(some) - len(fresh)}
+            want.append({**told, "weights": weights})
+        made.append(Case(name, (args,), facts={"want": want}))
     return made
-
-
-def _after_each(
-    rows: line.Rows,
-    start: line.Weights,
-    rate: float,
-    aggregate: int,
-    rounds: Sequence[Sequence[int]],
-) -> list[dict[str, Any]]:
-    """The state after each round: a worker's step is that of the token that it took last."""
-    weights, step, queue = start, 0, list[int]()
-    mine = [0] * len(rows)
-    want = []
-    for workers in rounds:
-        fresh = [w for w in workers if mine[w] == step]
-        if len(fresh) == aggregate:
-            each = [line.gradient(rows[w], weights) for w in fresh]
-            weights, step = line.step(weights, each, rate, 1 / aggregate), step + 1
-            queue += [step] * len(rows)
-        for worker in workers:
-            mine[worker] = queue.pop(0)
-        late = len(workers) - len(fresh)
-        want.append({"step": step, "tokens": len(queue), "weights": weights, "late": late})
-    return want
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str]:
@@ -89,7 +211,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
     if len(rounds) != len(want):
         yield f"there are {len(rounds)} rounds instead of {len(want)}."
     for workers, run, right in zip(case.args[0][5], rounds, want, strict=True):
-        who = f"after a step of worker{'s' * (len(workers) > 1)} {listing(workers)}"
+        who = f"after a step of {_workers(workers)}"
         if (run["step"], run["tokens"]) != (right["step"], right["tokens"]):
             yield (
                 f"{who} the step is {run['step']} and {run['tokens']} tokens are left, not step "
@@ -99,11 +221,15 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
             yield f"{who} the weights are not what they should be."
 
 
+def _workers(some: list[int]) -> str:
+    return f"worker{'s' * (len(some) > 1)} {listing(some)}"
+
+
 def _shape(case: Case, seen: Observation) -> Iterator[str]:
     client = seen.values[0]["clients"][0]
     kinds = client["kinds"]
     if not isinstance(kinds, list) or len(kinds) != 2:
-        what = "one op" if kinds in ("operation", "tensor", "variable") else f"a {describe(kinds)}"
+        what = "one op" if kinds in graphs.OPS else f"a {describe(kinds)}"
         yield f"it gave {what}. Give both: `update, hook`."
     if not client["good"]:
         yield (
@@ -139,17 +265,13 @@ def compared(case: Case, seen: Observation) -> Any:
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name; of an answer that did not return only what it was given."""
-    told = {"aggregate": case.facts["aggregate"], "total": case.facts["workers"]}
+    told = {"aggregate": case.args[0][1], "total": len(case.args[0][2])}
     if seen.trouble:
         return told
     got = seen.values[0]
     stuck = got["rounds"][-1]["stuck"] if got["rounds"] else []
-    return told | {
-        "chiefs": listing(got["chiefs"]),
-        "tokens": count(got["tokens"] or 0, "token"),
-        "stuck": f"worker{'s' * (len(stuck) > 1)} {listing(stuck)}",
-        "s": "s" * (len(stuck) == 1),
-    }
+    told |= {"chiefs": listing(got["chiefs"]), "tokens": count(got["tokens"] or 0, "token")}
+    return told | {"stuck": _workers(stuck), "s": "s" * (len(stuck) == 1)}
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:

@@ -7,35 +7,31 @@ the weights of that moment, counts one step, and needs nothing of the other repl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from helpers.algorithms.devices.four_ways import in_graph_async as reference
-from helpers.exercises.common import fails_with, rng
+from helpers.exercises.common import raised, rng
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.drives.built import Built
-from helpers.exercises.drives.calling import Function, wrong_signature
-from helpers.exercises.lesson_08 import graph_facts as facts
-from helpers.exercises.lesson_08 import graphs, line
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.lesson_08 import facts, graphs, line
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 
 
-def _builds_async(fn: Function, case: Case) -> Observation:
+@graphs.builds(arguments=6)
+def _builds(fn: Function, rows: graphs.Rows, start: Any, rate: float) -> Any:
     """`fn(devices, batches, loss, variables, step, make_optimizer)`, in a graph."""
+    from tensorflow.compat import v1
 
-    def build(
-        devices: Any, server: str, batches: Any, line: graphs.Line, made: Any, rate: float
-    ) -> Any:
-        from tensorflow.compat import v1
+    def given(devices: Any, *its: Any) -> Any:
+        return fn(devices, *its, lambda: v1.train.GradientDescentOptimizer(rate))
 
-        make = lambda: v1.train.GradientDescentOptimizer(rate)  # noqa: E731
-        return fn(devices, batches, line.loss, *made, make)
-
-    return wrong_signature(fn, 6) or graphs.guarded(fn, lambda: graphs.builds_in_graph(build, case))
+    return graphs.in_graph(given, rows, start)
 
 
-in_graph_async = Built(_builds_async, graphs.looks_in_graph, told=3)
+in_graph_async = Built(_builds, graphs.looks_in_graph, told=3)
 
 
 def cases(seed: int) -> list[Case]:
@@ -45,28 +41,24 @@ def cases(seed: int) -> list[Case]:
     for replicas in (3, 1, 2, 5) if not seed else (int(random.integers(2, 5)),):
         rows, start, rate = line.world(random, replicas)
         order = [replicas - 1, 0, *random.integers(0, replicas, 2).tolist()]
-        weights, want = start, []
+        want = [start]
         for replica in order:
-            mine = line.gradient(rows[replica], weights)
-            weights = line.step(weights, [mine], rate, 1.0)
-            want.append(weights)
-        told = {"replicas": replicas, "order": order, "want": want}
-        name = f"With {count(replicas, 'replica')}"
-        made.append(Case(name, ((rows, start, rate, order),), facts=told))
+            want.append(line.step(want[-1], [rows[replica]], rate))
+        args, name = (rows, start, rate, order), f"With {count(replicas, 'replica')}"
+        made.append(Case(name, (args,), facts={"want": want[1:]}))
     return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """As many ops as replicas; each alone makes its replica's update; everything in its place."""
-    got, replicas, order = seen.values[0], case.facts["replicas"], case.facts["order"]
-    kinds = got["kinds"]
-    if not isinstance(kinds, list) or len(kinds) != replicas:
-        yield f"it gave {describe(kinds)}, not a list of {count(replicas, 'op')}."
+    got, (rows, _, _, order) = seen.values[0], case.args[0]
+    if not isinstance(got["kinds"], list) or len(got["kinds"]) != len(rows):
+        yield f"it gave {describe(got['kinds'])}, not a list of {count(len(rows), 'op')}."
     if len(got["runs"]) != len(order):
         yield "the ops cannot be run."
-    for number, run in enumerate(got["runs"], 1):
+    for number, (run, want) in enumerate(zip(got["runs"], case.facts["want"], strict=True), 1):
         after = f"after {'a run' if number == 1 else 'runs'} of op {listing(order[:number])}"
-        if not line.same(run["weights"], case.facts["want"][number - 1]):
+        if not line.same(run["weights"], want):
             yield f"{after} the weights are not what they should be."
         if run["step"] != number:
             yield f"{after} the step is {run['step']}."
@@ -75,8 +67,8 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
 
 
 def _needs_others(case: Case, seen: Observation) -> Iterator[str]:
-    nodes, ops = seen.values[0]["nodes"], seen.values[0]["ops"]
-    for replica, op in enumerate(ops):
+    nodes = seen.values[0]["nodes"]
+    for replica, op in enumerate(seen.values[0]["ops"]):
         above = facts.needs(nodes, op)
         others = facts.replicas_in(nodes, above) - {replica}
         if others and replica not in facts.replicas_in(nodes, above):
@@ -84,7 +76,9 @@ def _needs_others(case: Case, seen: Observation) -> Iterator[str]:
                 f"op {replica} computes with the rows of replica {listing(others)} and not with "
                 "its own: take `zip(devices, batches)`."
             )
-        if others and not facts.applied(nodes, above) - {replica}:
+        updates = [name for name in above if "Apply" in nodes[name][0]]
+        applied = [facts.replicas_in(nodes, facts.needs(nodes, each, False)) for each in updates]
+        if others and not set[int]().union(*applied) - {replica}:
             yield (
                 f"op {replica} waits for what replica {min(others)} does, though it needs nothing "
                 "of it. No control dependency between replicas: each goes its way."
@@ -97,21 +91,14 @@ def _needs_others(case: Case, seen: Observation) -> Iterator[str]:
             )
 
 
-_no_gradients = fails_with(
-    "No gradients provided",
-    "`minimize` was to change what the loss does not depend on. Its second argument is the step; "
-    "the variables go by name, `var_list=variables`.",
-)
-
-
 def compared(case: Case, seen: Observation) -> Any:
     """What runs of the ops do, and what of the graph is amiss; not by which ops it does so."""
     got = seen.values[0]
-    if got["kinds"] in facts.OPS:
+    if got["kinds"] in graphs.OPS:
         return "one op"
-    if not isinstance(got["kinds"], list) or len(got["kinds"]) != case.facts["replicas"]:
+    if not isinstance(got["kinds"], list) or len(got["kinds"]) != len(case.args[0][0]):
         return "not an op a replica"
-    if not all(kind in facts.OPS for kind in got["kinds"]):
+    if not all(kind in graphs.OPS for kind in got["kinds"]):
         return "other things than ops"
     amiss = [first_said(look, case, seen) for look in (_needs_others, facts.replica_misplaced)]
     return [[[run["step"], run["weights"]] for run in got["runs"]], *amiss]
@@ -119,24 +106,10 @@ def compared(case: Case, seen: Observation) -> Any:
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    kinds, replicas = seen.values[0]["kinds"], case.facts["replicas"]
-    return {
-        "replicas": replicas,
-        "ops": count(replicas, "op"),
-        "gave": f"a list of {len(kinds)}" if isinstance(kinds, list) else f"a {describe(kinds)}",
-        "kinds": describe(kinds),
-        "first": case.facts["order"][0],
-    }
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    order = listing(cases[0].facts["order"])
-    return (
-        "Passed with 1, 2, 3 and 5 replicas: each op makes an update of its own replica's "
-        f"gradient and needs no other. With {cases[0].facts['replicas']} the ops were run in the "
-        f"order {order}."
-    )
+    kinds, (rows, _, _, order) = seen.values[0]["kinds"], case.args[0]
+    gave = f"a list of {len(kinds)}" if isinstance(kinds, list) else f"a {describe(kinds)}"
+    told = {"replicas": len(rows), "ops": count(len(rows), "op"), "first": order[0]}
+    return told | {"gave": gave, "kinds": describe(kinds)}
 
 
 WRONG = """
@@ -198,13 +171,22 @@ EXERCISE = Exercise(
     drive=in_graph_async,
     claim=claim,
     mistakes=(
-        Mistake("the step for the variables", _no_gradients, unfinished=True),
+        raised(
+            "the step for the variables",
+            "No gradients provided",
+            "`minimize` was to change what the loss does not depend on. Its second argument is "
+            "the step; the variables go by name, `var_list=variables`.",
+        ),
         Mistake("an op needs other replicas", _needs_others),
         Mistake("a replica is not on its device", facts.replica_misplaced),
     ),
     numbers=numbers,
     compared=compared,
-    praise=praise,
+    praise=lambda cases, seen: (
+        "Passed with 1, 2, 3 and 5 replicas: each op makes an update of its own replica's "
+        f"gradient and needs no other. With {len(cases[0].args[0][0])} the ops were run in the "
+        f"order {listing(cases[0].args[0][3])}."
+    ),
     reference=reference,
     wrong=wrong_answers("08.2", WRONG, reference),
     ranked=False,

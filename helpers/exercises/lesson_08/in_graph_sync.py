@@ -7,63 +7,56 @@ replica's products of matrices lie on its device, and what brings replicas toget
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from helpers.algorithms.devices.four_ways import in_graph_sync as reference
-from helpers.exercises.common import fails_with, rng
+from helpers.exercises.common import raised, rng
 from helpers.exercises.compare import count, describe, listing
 from helpers.exercises.drives.built import Built
-from helpers.exercises.drives.calling import Function, wrong_signature
-from helpers.exercises.lesson_08 import graph_facts as facts
-from helpers.exercises.lesson_08 import graphs, line
+from helpers.exercises.drives.calling import Function
+from helpers.exercises.lesson_08 import facts, graphs, line
 from helpers.exercises.spec import Case, Exercise, Mistake, Observation, first_said
 from helpers.exercises.table import wrong_answers
 
-RUNS = 3
 
-
-def _builds_sync(fn: Function, case: Case) -> Observation:
+@graphs.builds(arguments=7)
+def _builds(fn: Function, rows: graphs.Rows, start: Any, rate: float) -> Any:
     """`fn(devices, server, batches, loss, variables, step, optimizer)`, in a graph."""
+    from tensorflow.compat import v1
 
-    def build(
-        devices: Any, server: str, batches: Any, line: graphs.Line, made: Any, rate: float
-    ) -> Any:
-        from tensorflow.compat import v1
+    def given(devices: Any, *its: Any) -> Any:
+        return fn(devices, graphs.SERVER, *its, v1.train.GradientDescentOptimizer(rate))
 
-        variables, step = made
-        optimizer = v1.train.GradientDescentOptimizer(rate)
-        return fn(devices, server, batches, line.loss, variables, step, optimizer)
-
-    return wrong_signature(fn, 7) or graphs.guarded(fn, lambda: graphs.builds_in_graph(build, case))
+    return graphs.in_graph(given, rows, start)
 
 
-in_graph_sync = Built(_builds_sync, graphs.looks_in_graph, told=3)  # one op, every run of number 0
+in_graph_sync = Built(_builds, graphs.looks_in_graph, told=3)
 
 
 def cases(seed: int) -> list[Case]:
-    """3, 1, 2 and 5 replicas; one world of 3 or 4 where the seed is hidden."""
+    """3, 1, 2 and 5 replicas, three runs; one world of 3 or 4 where the seed is hidden."""
     random = rng(seed, "08.1")
     made = []
     for replicas in (3, 1, 2, 5) if not seed else (int(random.integers(3, 5)),):
         rows, start, rate = line.world(random, replicas)
-        want = [line.synchronous(rows, start, rate)]
-        while len(want) < RUNS:
-            want.append(line.synchronous(rows, want[-1], rate))
-        name, args = f"With {count(replicas, 'replica')}", (rows, start, rate, [0] * RUNS)
-        made.append(Case(name, (args,), facts={"replicas": replicas, "want": want}))
+        want = [line.step(start, rows, rate)]
+        while len(want) < 3:
+            want.append(line.step(want[-1], rows, rate))
+        args = (rows, start, rate, [0] * len(want))
+        made.append(Case(f"With {count(replicas, 'replica')}", (args,), facts={"want": want}))
     return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """One op; the weights of a big batch; one step a run; everything in its place."""
-    got = seen.values[0]
-    if got["kinds"] not in facts.OPS:
+    got, want = seen.values[0], case.facts["want"]
+    if got["kinds"] not in graphs.OPS:
         yield f"it gave {describe(got['kinds'])}, not one op."
-    if len(got["runs"]) != RUNS:
+    if len(got["runs"]) != len(want):
         yield "the op cannot be run."
-    for number, (run, want) in enumerate(zip(got["runs"], case.facts["want"], strict=True), 1):
-        if not line.same(run["weights"], want):
+    for number, (run, weights) in enumerate(zip(got["runs"], want, strict=True), 1):
+        if not line.same(run["weights"], weights):
             yield f"after run {number} the weights are not those of a big batch."
         if run["step"] != number:
             yield (
@@ -89,7 +82,7 @@ def _several_updates(case: Case, seen: Observation) -> Iterator[str]:
 def _left_out(case: Case, seen: Observation) -> Iterator[str]:
     nodes, (op,) = seen.values[0]["nodes"], seen.values[0]["ops"]
     there = facts.replicas_in(nodes, facts.needs(nodes, op))
-    lost = [r for r in range(case.facts["replicas"]) if r not in there]
+    lost = [r for r in range(len(case.args[0][0])) if r not in there]
     who = f"replica{'s' * (len(lost) > 1)} {listing(lost)}"
     if lost and {replica for replica, *_ in facts.products(nodes)} >= set(lost):
         yield (
@@ -104,8 +97,12 @@ def _left_out(case: Case, seen: Observation) -> Iterator[str]:
 
 
 def _elsewhere(case: Case, seen: Observation) -> Iterator[str]:
-    for kind, where in facts.mixed(seen.values[0]["nodes"]):
-        if where != "/job:ps/task:0":
+    """An op that brings several replicas' rows together and does not lie on the server."""
+    nodes = seen.values[0]["nodes"]
+    for name, (kind, where, *_) in nodes.items():
+        if where == graphs.SERVER or kind in ("NoOp", "Identity"):
+            continue
+        if len(facts.replicas_in(nodes, facts.needs(nodes, name, waits=False))) > 1:
             yield (
                 f"`{kind}`, which brings the replicas' gradients together, lies "
                 f"{facts.on_device(where)}. Average on the server's device, where the variables "
@@ -113,22 +110,10 @@ def _elsewhere(case: Case, seen: Observation) -> Iterator[str]:
             )
 
 
-_shapes = fails_with(
-    "Shapes must be equal",
-    "a mean has not the shape of its variable. Add up one variable's gradients of all replicas, "
-    "`zip(*replicas)`, element by element: `tf.add_n`, while `tf.reduce_mean` makes one number of "
-    "them all.",
-)
-_pairs = fails_with(
-    "Trying to update a Tensor",
-    "a pair is (gradient, variable), in this order: `apply_gradients(zip(means, variables), …)`.",
-)
-
-
 def compared(case: Case, seen: Observation) -> Any:
     """What runs of the op do, and what of the graph is amiss; not by which ops it does so."""
     got = seen.values[0]
-    if got["kinds"] not in facts.OPS:
+    if got["kinds"] not in graphs.OPS:
         return "a list" if isinstance(got["kinds"], list) else "no op"
     runs = [
         # What several updates in one run come to depends on which is first.
@@ -142,21 +127,8 @@ def compared(case: Case, seen: Observation) -> Any:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     kinds, runs = seen.values[0]["kinds"], seen.values[0]["runs"]
-    return {
-        "replicas": case.facts["replicas"],
-        "kind": describe(kinds),
-        "many": len(kinds),
-        "steps": runs[0]["step"] if runs else None,
-    }
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    nodes = seen[0].values[0]["nodes"]
-    return (
-        f"Passed with 1, 2, 3 and 5 replicas: the weights are those of one big batch, each run one "
-        f"step. With 3 replicas the graph has {len(nodes)} ops."
-    )
+    told = {"replicas": len(case.args[0][0]), "kind": describe(kinds), "many": len(kinds)}
+    return told | {"steps": runs[0]["step"] if runs else None}
 
 
 WRONG = """
@@ -238,8 +210,19 @@ EXERCISE = Exercise(
     drive=in_graph_sync,
     claim=claim,
     mistakes=(
-        Mistake("not of the variable's shape", _shapes, unfinished=True),
-        Mistake("pairs the other way round", _pairs, unfinished=True),
+        raised(
+            "not of the variable's shape",
+            "Shapes must be equal",
+            "a mean has not the shape of its variable. Add up one variable's gradients of all "
+            "replicas, `zip(*replicas)`, element by element: `tf.add_n`, while "
+            "`tf.reduce_mean` makes one number of them all.",
+        ),
+        raised(
+            "pairs the other way round",
+            "Trying to update a Tensor",
+            "a pair is (gradient, variable), in this order: `apply_gradients(zip(means, "
+            "variables), …)`.",
+        ),
         Mistake("a replica is left out", _left_out),
         Mistake("several updates", _several_updates),
         Mistake("a replica is not on its device", facts.replica_misplaced),
@@ -247,7 +230,10 @@ EXERCISE = Exercise(
     ),
     numbers=numbers,
     compared=compared,
-    praise=praise,
+    praise=lambda cases, seen: (
+        "Passed with 1, 2, 3 and 5 replicas: the weights are those of one big batch, each run one "
+        f"step. With 3 replicas the graph has {len(seen[0].values[0]['nodes'])} ops."
+    ),
     reference=reference,
     wrong=wrong_answers("08.1", WRONG, reference),
     ranked=False,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from helpers.exercises.compare import all_close
 
-TOLERANCE = 2e-4
 Weights = list[np.ndarray]
 Rows = list[tuple[np.ndarray, np.ndarray]]
 
@@ -19,36 +17,31 @@ def world(random: np.random.Generator, replicas: int) -> tuple[Rows, Weights, fl
 
     Targets of different replicas lie far apart, so that their gradients differ clearly.
     """
-    rows: Rows = []
-    for replica in range(replicas):
-        x = np.round(random.uniform(0.5, 1.5, (4, 3)), 2).astype(np.float32)
-        y = np.round(random.uniform(-1, 1, (4, 1)) + 3 + 2 * replica, 2).astype(np.float32)
-        rows.append((x, y))
-    start = [
-        np.round(random.uniform(-0.5, 0.5, (3, 1)), 2).astype(np.float32),
-        np.round(random.uniform(-0.5, 0.5, 1), 2).astype(np.float32),
+
+    def drawn(low: float, high: float, *shape: int, plus: float = 0.0) -> np.ndarray:
+        return np.round(random.uniform(low, high, shape) + plus, 2).astype(np.float32)
+
+    rows = [
+        (drawn(0.5, 1.5, 4, 3), drawn(-1, 1, 4, 1, plus=3 + 2 * replica))
+        for replica in range(replicas)
     ]
+    start = [drawn(-0.5, 0.5, 3, 1), drawn(-0.5, 0.5, 1)]
     return rows, start, float(random.choice([0.0625, 0.125]))
 
 
-def gradient(rows: tuple[np.ndarray, np.ndarray], weights: Weights) -> Weights:
-    """The gradient of half the mean squared error, in float64."""
-    x, y = (each.astype(np.float64) for each in rows)
-    error = (x @ weights[0] + weights[1] - y) / len(x)
-    return [x.T @ error, error.sum(0)]
+def step(weights: Weights, rows: Rows, rate: float) -> Weights:
+    """The weights after a step down the mean of some replicas' gradients.
 
-
-def step(weights: Weights, gradients: Sequence[Weights], rate: float, share: float) -> Weights:
-    """The weights after `rate · share` times the sum of some gradients."""
-    totals = [sum(parts) for parts in zip(*gradients, strict=True)]
-    return [w - rate * share * t for w, t in zip(weights, totals, strict=True)]
-
-
-def synchronous(rows: Rows, weights: Weights, rate: float) -> Weights:
-    """The weights after one step with the mean over all replicas."""
-    return step(weights, [gradient(each, weights) for each in rows], rate, 1 / len(rows))
+    A gradient is that of half the mean squared error, in float64.
+    """
+    found = []
+    for x, y in ((x.astype(np.float64), y.astype(np.float64)) for x, y in rows):
+        error = (x @ weights[0] + weights[1] - y) / len(x)
+        found.append([x.T @ error, error.sum(0)])
+    totals = [sum(parts) for parts in zip(*found, strict=True)]
+    return [w - rate / len(rows) * t for w, t in zip(weights, totals, strict=True)]
 
 
 def same(got: Any, want: Weights) -> bool:
     """Whether weights are those that are wanted."""
-    return all_close(got, [np.asarray(each) for each in want], TOLERANCE)
+    return all_close(got, want, 2e-4)

@@ -8,15 +8,15 @@ thread goes on.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from helpers.algorithms.devices.four_ways import run_threads as reference
-from helpers.exercises.common import fails_with, rng
+from helpers.exercises.common import raised, rng
 from helpers.exercises.compare import count, listing
 from helpers.exercises.lesson_08.meeting import thread_runs
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation
+from helpers.exercises.spec import Case, Exercise, Observation
 from helpers.exercises.table import wrong_answers
 
 
@@ -31,12 +31,10 @@ def cases(seed: int) -> list[Case]:
         turns = int(random.integers(2, 5))
         # The first case ends on a full turn of all ops, where one more would show.
         last = ops * turns - (int(random.integers(0, ops)) if made else 0)
-        name, told = f"With {count(ops, 'op')}", {"ops": ops, "last": last, "turns": turns}
-        made.append(Case(f"{name} until step {last}", ((ops, last),), facts=told))
+        made.append(Case(f"With {count(ops, 'op')} until step {last}", ((ops, last),)))
     ops, last = (3, 9) if not seed else (int(random.integers(2, 5)), int(random.integers(8, 14)))
     name = f"With {count(ops, 'op')}, of which op 0 is slow, until step {last}"
-    told = {"ops": ops, "last": last, "turns": last, "slow": True}
-    return [*made, Case(name, ((ops, last, "slow"),), facts=told)]
+    return [*made, Case(name, ((ops, last, "slow"),))]
 
 
 TURNS = (
@@ -60,38 +58,33 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
         yield "threads go on after it has returned."
 
 
+def _most(case: Case) -> int:
+    """How often an op is run at most."""
+    ops, last, *slow = case.args[0]
+    return int(last if slow else -(-last // ops))
+
+
 def _often_enough(case: Case, got: dict[str, Any]) -> bool:
     """Whether each op was run as often as it should.
 
     A slow op 0 has one run, and the others make the rest: each of them may have looked at the step
     before the last one counted.
     """
-    runs, last, ops = got["runs"], case.facts["last"], case.facts["ops"]
-    if not case.facts.get("slow"):
-        return bool(runs == [case.facts["turns"]] * ops)
+    runs, (ops, last, *slow) = got["runs"], case.args[0]
+    if not slow:
+        return bool(runs == [_most(case)] * ops)
     return not got["held"] and runs[0] == 1 and last <= sum(runs[1:]) <= last + ops - 2
-
-
-_no_tuple = fails_with(
-    "were given",
-    "a thread's `args` are a tuple of arguments, with a comma even for one: `args=(update,)`.",
-    ours=True,
-)
-_not_read = fails_with(
-    "not supported between instances",
-    "`step` is a variable of the graph: `session.run(step)` reads its number.",
-)
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """What does not depend on which thread was quicker: the first thing that is odd, if any."""
-    got, ops, turns = seen.values[0], case.facts["ops"], case.facts["turns"]
+    got, ops, most = seen.values[0], case.args[0][0], _most(case)
     runs, looks, here, threads = (got[key] for key in ("runs", "looks", "here", "threads"))
     if got["open"] or got["held"]:
         return "threads go on" if got["open"] else "waits for the slow one"
-    if got["much"] or min(runs) > turns + 1:
+    if got["much"] or min(runs) > most + 1:
         return "run too often"
-    if not any(runs) or runs in ([1] * ops, [turns + 1] * ops):
+    if not any(runs) or runs in ([1] * ops, [most + 1] * ops):
         return runs
     if got["alone"]:
         ran = [number > 0 for number in runs]
@@ -105,40 +98,21 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     if seen.trouble:
         return {}
     got = seen.values[0]
-    begin = (
-        "A `join` waits for the end: start all threads first, in a loop of its own, and put no "
-        "lock around `session.run`."
-    )
+    rest = "A `join` waits for the end: start all threads first, in a loop of its own, and put no "
+    rest += "lock around `session.run`."
     if got["here"] is None:
-        begin = (
-            "Start all threads first, in a loop of its own, and hand the work over: "
-            "`Thread(target=work, args=(update,))`."
-        )
+        rest = "Start all threads first, in a loop of its own, and hand the work over: "
+        rest += "`Thread(target=work, args=(update,))`."
     return {
-        "begin": begin,
+        "begin": rest,
         "first": got["runs"][0],
         "step": got["step"],
-        "last": case.facts["last"],
+        "last": case.args[0][1],
         "open": count(got["open"], "thread"),
         "threads": max(got["threads"] or [0]),
         "looks": count(got["looks"], "time"),
         "runs": sum(got["runs"]),
     }
-
-
-def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
-    """What a right answer is told."""
-    runs, last = seen[0].values[0]["runs"], cases[0].facts["last"]
-    return (
-        f"Passed with 1, 2, 3 and 5 ops: with 3 until step {last}, each was run {runs[0]} times, "
-        "all three at once, and no thread is left."
-    )
-
-
-def no_thread(session: Any, updates: Any, step: Any, last: int) -> None:
-    while session.run(step) < last:
-        for update in updates:
-            session.run(update)
 
 
 def in_turns(session: Any, updates: Any, step: Any, last: int) -> None:
@@ -158,13 +132,6 @@ def in_turns(session: Any, updates: Any, step: Any, last: int) -> None:
         pool.map(work, range(len(updates)))
 
 
-def calls_for_a_pool(session: Any, updates: Any, step: Any, last: int) -> None:
-    """Hands a pool what the work gives, in place of the work."""
-    with ThreadPoolExecutor(len(updates)) as pool:
-        for update in updates:
-            pool.submit(no_thread(session, [update], step, last))  # type: ignore
-
-
 WRONG = """
 # First, for where op 0 is slow the answers without threads of their own wait, too.
 waits for the slow one
@@ -173,7 +140,9 @@ waits for the slow one
     op 0 was under way, and the others waited for it: with a barrier the slowest sets the pace. Each
     thread goes on at its own, and looks at nothing but the step.
 all in one thread
-    = no_thread
+    | thread.start() => pass
+    | for thread in threads: thread.join()
+        => while session.run(step) < last: [session.run(update) for update in updates]
     ! turns
 takes turns
     = in_turns
@@ -187,7 +156,9 @@ calls the work
     op 0 makes all {first} updates in no thread at all. `work(update)` runs at once, and so does
     `thread.run()`: hand both over, `Thread(target=work, args=(update,))`, and call `start`.
 calls the work for a pool
-    = calls_for_a_pool
+    | threads = [threading.Thread(target=work, args=(update,)) for update in updates]
+        => from concurrent.futures import ThreadPoolExecutor; threads = [];
+        pool = ThreadPoolExecutor(); [pool.submit(work(each)) for each in updates]; pool.shutdown()
     `work(update)` runs at once, and the pool is given None, which it cannot run: hand both over,
     `pool.submit(work, update)`. A pool tells of an error by `result()` alone.
 threads go on
@@ -251,21 +222,28 @@ EXERCISE = Exercise(
     drive=thread_runs,
     claim=claim,
     mistakes=(
-        Mistake("arguments that are no tuple", _no_tuple, unfinished=True),
-        Mistake("compares the variable", _not_read, unfinished=True),
+        raised(
+            "arguments that are no tuple",
+            "were given",
+            "a thread's `args` are a tuple of arguments, with a comma even for one: "
+            "`args=(update,)`.",
+            ours=True,
+        ),
+        raised(
+            "compares the variable",
+            "not supported between instances",
+            "`step` is a variable of the graph: `session.run(step)` reads its number.",
+        ),
     ),
     numbers=numbers,
     compared=compared,
-    praise=praise,
+    praise=lambda cases, seen: (
+        f"Passed with 1, 2, 3 and 5 ops: with 3 until step {cases[0].args[0][1]}, each was run "
+        f"{seen[0].values[0]['runs'][0]} times, all three at once, and no thread is left."
+    ),
     reference=reference,
     wrong=wrong_answers(
-        "08.3",
-        WRONG,
-        reference,
-        no_thread,
-        in_turns,
-        calls_for_a_pool,
-        turns=f"the ops run one at a time: {TURNS}",
+        "08.3", WRONG, reference, in_turns, turns=f"the ops run one at a time: {TURNS}"
     ),
     ranked=False,
     unseen={

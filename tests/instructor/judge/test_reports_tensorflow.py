@@ -100,7 +100,7 @@ for home, cases in json.loads({told!r}).items():
 HOMES = [
     *("drives.devices", "drives.tf_given"),
     *(f"lesson_04.{name}" for name in ("prepare", "replica", "replicas", "resume", "tape")),
-    *(f"lesson_08.{name}" for name in ("between_async", "graphs", "meeting", "rounds")),
+    *(f"lesson_08.{name}" for name in ("between_async", "between_sync", "graphs", "meeting")),
 ]
 PATCHES = (
     f"HOMES = {HOMES}"

@@ -6,20 +6,10 @@ it failed, there is what TensorFlow said.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
+from helpers.exercises.lesson_08.graphs import ROWS, Nodes
 from helpers.exercises.spec import Case, Observation
-
-Nodes = dict[str, list[Any]]
-OPS = ("operation", "tensor", "variable")  # the kinds of what a session can run
-_ROWS = re.compile(r"rows_of_(\d+)(_\d+)?$")
-
-
-def task(replica: int) -> str:
-    """A replica's device."""
-    return f"/job:worker/task:{replica}"
 
 
 def needs(nodes: Nodes, name: str, waits: bool = True) -> set[str]:
@@ -27,42 +17,40 @@ def needs(nodes: Nodes, name: str, waits: bool = True) -> set[str]:
     found, left = set[str](), [name]
     while left:
         each = left.pop()
-        if each in found or each not in nodes:
-            continue
-        found.add(each)
-        inputs = nodes[each][2]
-        left += [i.lstrip("^").split(":")[0] for i in inputs if waits or not i.startswith("^")]
+        if each not in found and each in nodes:
+            found.add(each)
+            inputs = nodes[each][2]
+            left += [i.lstrip("^").split(":")[0] for i in inputs if waits or not i.startswith("^")]
     return found
 
 
 def replicas_in(nodes: Nodes, names: Iterable[str]) -> set[int]:
     """The replicas whose rows are among some ops."""
-    found = (_ROWS.search(name) for name in names if name in nodes and nodes[name][0] == "Const")
+    found = (ROWS.search(name) for name in names if name in nodes and nodes[name][0] == "Const")
     return {int(match.group(1)) for match in found if match}
 
 
-def products(nodes: Nodes) -> list[tuple[int, str, bool]]:
+def products(nodes: Nodes) -> Iterator[tuple[int, str, bool]]:
     """The matrix products that belong to one replica: (replica, task, whether in its gradient).
 
     The model has one in the loss and one in the gradient, and no other op that costs time.
     """
-    found = []
-    for name, (kind, task, *_) in nodes.items():
-        if kind != "MatMul":
-            continue
+    for name in (name for name, node in nodes.items() if node[0] == "MatMul"):
         above = needs(nodes, name, waits=False)
         replicas = replicas_in(nodes, above)
         if len(replicas) == 1:
             backward = any(nodes[other][0] == "MatMul" for other in above - {name})
-            found.append((next(iter(replicas)), task, backward))
-    return found
+            yield min(replicas), nodes[name][1], backward
 
 
 def misplaced(nodes: Nodes, replica: int) -> tuple[str, bool] | None:
     """Where a replica's products lie that are not on its task, in words, and whether only its
     gradient does. None where all are on its task."""
-    mine = [(where, backward) for r, where, backward in products(nodes) if r == replica]
-    wrong = [(where, backward) for where, backward in mine if where != task(replica)]
+    wrong = [
+        (where, backward)
+        for r, where, backward in products(nodes)
+        if r == replica and where != f"/job:worker/task:{replica}"
+    ]
     if not wrong:
         return None
     return on_device(wrong[0][0]), all(backward for _, backward in wrong)
@@ -76,45 +64,25 @@ def on_device(where: str) -> str:
 def replica_misplaced(case: Case, seen: Observation) -> Iterator[str]:
     """The hint for a replica of a graph of several that does not compute on its own task."""
     for replica in range(len(case.args[0][0])):
-        found = misplaced(seen.values[0]["nodes"], replica)
-        if found and found[1]:
+        where, gradient = misplaced(seen.values[0]["nodes"], replica) or ("", False)
+        if gradient:
             yield (
                 f"the loss of replica {replica} is computed on its own device, but its gradient "
-                f"lies {found[0]}. The gradient's ops are made where you ask for the gradient: ask "
+                f"lies {where}. The gradient's ops are made where you ask for the gradient: ask "
                 "within the same `with`."
             )
-        if found:
+        if where:
             yield (
-                f"replica {replica} computes {found[0]}, and should on `{task(replica)}`. Build "
-                "its loss and its gradients within `with tf.device(...)` of its own device."
+                f"replica {replica} computes {where}, and should on `/job:worker/task:{replica}`. "
+                "Build its loss and its gradients within `with tf.device(...)` of its own device."
             )
 
 
 def client_misplaced(case: Case, seen: Observation) -> Iterator[str]:
     """The hint for a worker with a graph of its own that computes elsewhere."""
     for number, client in enumerate(seen.values[0]["clients"]):
-        found = misplaced(client["nodes"], number)
-        if found:
+        if found := misplaced(client["nodes"], number):
             yield (
                 f"worker {number} computes {found[0]}. With `v1.device(task.placement())` all but "
                 "the variables is on the worker itself, its loss too."
             )
-
-
-def mixed(nodes: Nodes) -> list[tuple[str, str]]:
-    """The ops that bring several replicas' rows together: (kind, task)."""
-    found = []
-    for name, (kind, task, *_) in nodes.items():
-        replicas = replicas_in(nodes, needs(nodes, name, waits=False))
-        if len(replicas) > 1 and kind not in ("NoOp", "Identity"):
-            found.append((kind, task))
-    return found
-
-
-def applied(nodes: Nodes, names: Iterable[str]) -> set[int]:
-    """The replicas whose gradients are in the updates of variables among some ops."""
-    found = set[int]()
-    for name in names:
-        if "Apply" in nodes[name][0]:
-            found |= replicas_in(nodes, needs(nodes, name, waits=False))
-    return found
