@@ -41,22 +41,21 @@ class Trained:
         rate: float,
         momentum: float,
     ) -> None:
+        import tensorflow as tf
         import tf_keras
 
         from helpers.exercises.drives.tf import split_cpu
+
+        def loss(targets: Any, outputs: Any) -> Any:
+            """The mean over all elements."""
+            return tf.reduce_mean(replicas.element_losses(outputs, targets))
 
         split_cpu()
         self.model = replicas.keras_network(weights, frozen)
         self.optimizer = tf_keras.optimizers.SGD(rate, momentum=momentum)
         self.optimizer.build(self.model.trainable_variables)
         replicas.assign(self.optimizer.momentums, momenta)
-
-    @staticmethod
-    def loss(targets: Any, outputs: Any) -> Any:
-        """The mean over all elements."""
-        import tensorflow as tf
-
-        return tf.reduce_mean(replicas.element_losses(outputs, targets))
+        self.loss = loss  # not a method: it is handed over
 
 
 def _on_tape(fn: Function, comm: Any, *its: Any) -> Any:
