@@ -197,11 +197,13 @@ to the left
 begins the second half as the first
     | (comm.rank - again - 1) => (comm.rank - again - 2)
     | (comm.rank - again) => (comm.rank - again - 1)
-    ! one_alone
+    all ranks hold the same, but each chunk is one rank's alone. Either the first half does not add
+    what comes into the tensor, as `chunks[i] += …` does, or the second does not begin with the
+    chunk to which the first half added last.
 begins the first half with its own chunk
     | (comm.rank - step) => (comm.rank - step + 1)
     | (comm.rank - step - 1) => (comm.rank - step)
-    ! one_alone
+    ! begins the second half as the first
 begins the second half with the chunk after its own
     | (comm.rank - again) => (comm.rank - again + 1)
     | (comm.rank - again - 1) => (comm.rank - again)
@@ -237,11 +239,7 @@ rank 0 sends first
     | sending = *=> came = comm.recv(left) if comm.rank else None; sending =
     ? wait for a turn
 """
-_ONE_ALONE = (
-    "all ranks hold the same, but each chunk is one rank's alone. Either the first half does not "
-    "add what comes into the tensor, as `chunks[i] += …` does, or the second does not begin with "
-    "the chunk to which the first half added last."
-)
+
 
 EXERCISE = Exercise(
     number="02.3",
@@ -269,6 +267,6 @@ EXERCISE = Exercise(
     compared=compared_in_place,
     praise=praise,
     reference=all_reduce_ring,
-    wrong=wrong_answers("02.3", WRONG, two_halves, through_rank_0, one_alone=_ONE_ALONE),
+    wrong=wrong_answers("02.3", WRONG, two_halves, through_rank_0),
     figure=0,
 )

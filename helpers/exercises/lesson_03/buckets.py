@@ -132,10 +132,11 @@ leaves an empty one
     ? one bucket is empty
 carries the rest on
     | found.append([]) held = 0 => found.append([]); held = max(held - limit, 0)
-    ! from_0
+    there is a bucket too many, {got}: bytes of a bucket that is closed are counted in the next one.
+    Each begins at 0, also where the one before held more than the limit.
 never counts anew
     | found.append([]) held = 0 => found.append([])
-    ! from_0
+    ! carries the rest on
 bytes for numbers
     | append(number) => append(sizes[number])
     the groups are right, and hold the parameters' bytes: a bucket lists their numbers.
@@ -162,10 +163,11 @@ forward
     bucket 0 starts with parameter 0. Take the last one first.
 sorted by size
     | reversed(range(len(sizes))) => sorted(range(len(sizes)), key=lambda i: -sizes[i])
-    ! by_size
+    the parameters are sorted by size. A bucket can start when its last gradient is there, so its
+    members must follow each other in backward: last first.
 sorted by size, the smallest first
     | reversed(range(len(sizes))) => sorted(range(len(sizes)), key=lambda i: -sizes[i])[::-1]
-    ! by_size
+    ! sorted by size
 """
 
 EXERCISE = Exercise(
@@ -193,14 +195,6 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=lambda cases, seen: f"Passed: {cases[0].name.lower()} the buckets are {_got(seen[0])}.",
     reference=reference,
-    wrong=wrong_answers(
-        "03.4",
-        WRONG,
-        reference,
-        from_0="there is a bucket too many, {got}: bytes of a bucket that is closed are counted in "
-        "the next one. Each begins at 0, also where the one before held more than the limit.",
-        by_size="the parameters are sorted by size. A bucket can start when its last gradient is "
-        "there, so its members must follow each other in backward: last first.",
-    ),
+    wrong=wrong_answers("03.4", WRONG, reference),
     ranked=False,
 )

@@ -183,11 +183,12 @@ joined as they come
     | arrived[number] += 1 => arrived[number] += 1; parameter.came = arrived[number]
     | [p.grad.reshape(-1) for p in bucket]
         => [p.grad.reshape(-1) for p in sorted(bucket, key=lambda p: p.came)]
-    ! two_orders
+    parameters got each other's gradients: `flat` is put together in one order and taken apart in
+    another. Gradients come in any order: put them together, too, in that of the bucket.
 parted as they come
     | arrived[number] += 1 => arrived[number] += 1; parameter.came = arrived[number]
     | parts = flat => bucket = sorted(bucket, key=lambda p: p.came); parts = flat
-    ! two_orders
+    ! joined as they come
 a call for a function
     | comm.background(reduce, flat) => comm.background(reduce(comm, flat), flat)
     ? takes the function itself
@@ -315,14 +316,7 @@ EXERCISE = Exercise(
         f"{seen[0].values[0]['ends'][0] * 1e3:.1f} ms."
     ),
     reference=reference,
-    wrong=wrong_answers(
-        "03.5",
-        WRONG,
-        reference,
-        two_orders="parameters got each other's gradients: `flat` is put together in one order and "
-        "taken apart in another. Gradients come in any order: put them together, too, in that of "
-        "the bucket.",
-    ),
+    wrong=wrong_answers("03.5", WRONG, reference),
     figure=0,
     unseen={"grows": "lists in which parameters come once more with every step"},
 )

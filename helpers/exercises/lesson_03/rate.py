@@ -75,10 +75,10 @@ ahead
     the rate is a step ahead: step / warmup, and {base} at step 0.
 a step longer
     | step / warmup => step / (warmup + 1)
-    ! at_warmup
+    the warmup is a step too long or too short: {scaled} is reached at step {warmup}.
 a step shorter
     | step / warmup => step / max(warmup - 1, 1)
-    ! at_warmup
+    ! a step longer
 not scaled without warmup
     | else 1.0 => else 0.0
     the rate is {base} throughout: without warmup it is {scaled} from step 0 on.
@@ -138,12 +138,6 @@ EXERCISE = Exercise(
         f"{', '.join(short(number(rate)) for rate in seen[0].values[0][:5])} …"
     ),
     reference=reference,
-    wrong=wrong_answers(
-        "03.6",
-        WRONG,
-        in_two_lines,
-        at_warmup="the warmup is a step too long or too short: {scaled} is reached at step "
-        "{warmup}.",
-    ),
+    wrong=wrong_answers("03.6", WRONG, in_two_lines),
     ranked=False,
 )

@@ -145,24 +145,26 @@ gradients not cleared
     `model.zero_grad()` before it.
 every rank trains alone
     | average_gradients(comm, model, => average_gradients(comm, deepcopy(model),
-    ! alone
+    every rank trained on its own rows alone, and the replicas drifted apart. Average the gradients
+    in every step, after backward and before the update.
 every rank trains alone from its own weights
     | broadcast_parameters(model, => broadcast_parameters(deepcopy(model),
     | average_gradients(comm, model, => average_gradients(comm, deepcopy(model),
-    ! alone
+    ! every rank trains alone
 # Before the last step as much is sent, and not used.
 weights averaged once at the end
     | average_gradients(comm, model, len(inputs), total)
         => [setattr(p, "grad", p.data - rate * p.grad) for p in model.parameters()];
         average_gradients(comm, model if _ == steps - 1 else deepcopy(model), 1, comm.size)
     | -= rate * parameter.grad => = parameter.grad
-    ! once
+    the weights were averaged once, at the end. That is another algorithm (local SGD); here the
+    gradients are averaged in every step.
 weights averaged by rows at the end
     | average_gradients(comm, model,
         => [setattr(p, "grad", p.data - rate * p.grad) for p in model.parameters()];
         average_gradients(comm, model if _ == steps - 1 else deepcopy(model),
     | -= rate * parameter.grad => = parameter.grad
-    ! once
+    ! weights averaged once at the end
 every rank counts the same
     | len(inputs), total) => 1, comm.size)
     the shards are uneven and every rank counted the same: weigh by len(inputs) / total.
@@ -224,13 +226,5 @@ EXERCISE = Exercise(
         "equal to one model trained on all rows."
     ),
     reference=reference,
-    wrong=wrong_answers(
-        "03.3",
-        WRONG,
-        reference,
-        alone="every rank trained on its own rows alone, and the replicas drifted apart. Average "
-        "the gradients in every step, after backward and before the update.",
-        once="the weights were averaged once, at the end. That is another algorithm (local SGD); "
-        "here the gradients are averaged in every step.",
-    ),
+    wrong=wrong_answers("03.3", WRONG, reference),
 )

@@ -104,10 +104,10 @@ averaged twice
     rows, then divide the one by the other.
 rounded
     | value * rows => round(value * rows)
-    ! whole
+    value · rows was made a whole number: a metric need not count anything. Sum floats.
 cut off
     | value * rows => int(value * rows)
-    ! whole
+    ! rounded
 rank 0 asks
     | = hvd.allreduce => = (value, 1) if hvd.rank() else hvd.allreduce
     ? also by those that only receive
@@ -150,10 +150,5 @@ EXERCISE = Exercise(
         * any(is_array(value) for each in seen for value in each.values)
     ),
     reference=reference,
-    wrong=wrong_answers(
-        "04.4",
-        WRONG,
-        reference,
-        whole="value · rows was made a whole number: a metric need not count anything. Sum floats.",
-    ),
+    wrong=wrong_answers("04.4", WRONG, reference),
 )

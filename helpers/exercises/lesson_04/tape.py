@@ -169,19 +169,15 @@ def _too_many_bytes(case: Case, seen: Observation) -> str | None:
     )
 
 
-_NO_BROADCAST = (
-    "the initial broadcast is missing: rank 1 went on from weights of its own. In the first step, "
-    "give all ranks rank 0's variables before anything is computed with them."
-)
-
 WRONG = """
 no broadcast
     | model.variables => [*map(tf.Variable, model.variables)]
     | optimizer.variables => [*map(tf.Variable, optimizer.variables)]
-    ! no_broadcast
+    the initial broadcast is missing: rank 1 went on from weights of its own. In the first step,
+    give all ranks rank 0's variables before anything is computed with them.
 the model is not sent
     | model.variables => [*map(tf.Variable, model.variables)]
-    ! no_broadcast
+    ! no broadcast
 broadcast too late
     | if first => if False
     | return value
@@ -267,7 +263,5 @@ EXERCISE = Exercise(
         "rows, and every gradient was averaged once."
     ),
     reference=reference,
-    wrong=wrong_answers(
-        "04.2", WRONG, reference, no_broadcast=_NO_BROADCAST, keras_2=replicas.KERAS_2
-    ),
+    wrong=wrong_answers("04.2", WRONG, reference, keras_2=replicas.KERAS_2),
 )

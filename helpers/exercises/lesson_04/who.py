@@ -148,11 +148,12 @@ counts the jobs
     for each of its tasks.
 takes the chief's rank
     | + (chiefs if task["type"] == "worker" else 0) =>
-    ! two_of_one_number
+    worker {index} called itself rank {rank}: the chief is rank 0, so two would have one number. A
+    worker beside a chief is rank index + 1.
 forgets the chief
     | + (chiefs if task["type"] == "worker" else 0) =>
     | chiefs + workers => workers
-    ! two_of_one_number
+    ! takes the chief's rank
 no chief
     | chiefs + workers => workers
     the world size was {size}: the chief trains too: add it.
@@ -206,12 +207,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise="Passed under torchrun, horovodrun, TF_CONFIG, and alone.",
     reference=reference,
-    wrong=wrong_answers(
-        "04.6",
-        WRONG,
-        reference,
-        two_of_one_number="worker {index} called itself rank {rank}: the chief is rank 0, so two "
-        "would have one number. A worker beside a chief is rank index + 1.",
-    ),
+    wrong=wrong_answers("04.6", WRONG, reference),
     ranked=False,
 )

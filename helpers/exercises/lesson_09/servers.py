@@ -65,11 +65,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-AT_ONCE = (
-    "your latency grows with the workers. Their messages are all under way at the same time and "
-    "share only the link: {latency} ms pass once each way."
-)
-
 WRONG = """
 one server for everybody
     | max(workers / servers, 1) => workers
@@ -125,10 +120,11 @@ no latency
     there is no latency in your number: pull and push each take {latency} ms beside their bytes.
 a latency a worker of the server
     | (latency + max(workers / servers, 1) * => max(workers / servers, 1) * (latency +
-    ! at_once
+    your latency grows with the workers. Their messages are all under way at the same time and share
+    only the link: {latency} ms pass once each way.
 a latency a worker
     | (latency + => (workers * latency +
-    ! at_once
+    ! a latency a worker of the server
 a latency a server
     | (latency + => (servers * latency +
     your latency grows with the servers. A worker's messages from all {servers} are under way at the
@@ -165,6 +161,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("09.2", WRONG, reference, at_once=AT_ONCE),
+    wrong=wrong_answers("09.2", WRONG, reference),
     ranked=False,
 )

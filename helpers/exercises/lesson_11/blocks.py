@@ -208,10 +208,11 @@ codes for elements
     {number}: these are codes of 4 bits. Give the numbers that they stand for.
 the lower of two
     | torch.round(magnitude / step) => torch.ceil(magnitude / step - 0.5)
-    ! tie
+    {number}: over the scale it lies in the middle between two elements. Of these the one with an
+    even mantissa counts: 0, 1, 2 and 4.
 the larger of two
     | torch.round(magnitude / step) => torch.floor(magnitude / step + 0.5)
-    ! tie
+    ! the lower of two
 towards 0
     | torch.round => torch.floor
     {number}: it was rounded towards 0. Take the nearest element.
@@ -262,13 +263,6 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=claim.compared,
-    wrong=wrong_answers(
-        "11.7",
-        WRONG,
-        reference,
-        claim,
-        tie="{number}: over the scale it lies in the middle between two elements. Of these the one "
-        "with an even mantissa counts: 0, 1, 2 and 4.",
-    ),
+    wrong=wrong_answers("11.7", WRONG, reference, claim),
     ranked=False,
 )

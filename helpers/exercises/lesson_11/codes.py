@@ -190,10 +190,11 @@ zero point not rounded
     the zero point is {zero}, and 0 lies between two codes: round it to a whole number.
 zero point cut
     | - round(low / scale) => + int(-low / scale)
-    ! neighbour
+    0 lies at {exact}, and the zero point is {zero}, next to the right one: the fraction was cut
+    off, as `int` and `floor` do, and not rounded. Take the nearest whole number, `round`.
 zero point cut towards 0
     | lowest - round(low / scale) => int(lowest - low / scale)
-    ! neighbour
+    ! zero point cut
 range not widened
     | min(low, 0.0), max(high, 0.0) => low, high
     {scale}: it covers the range as it is given, in which 0 has no code. First widen the range so
@@ -204,25 +205,27 @@ by the number of codes
     between them: divide by {steps}.
 codes cut
     | torch.round(values / scale) => values / scale
-    ! cut
+    {first} Turning to whole numbers cuts off what comes after the point: `round` first.
 steps cut
     | torch.round(values / scale) => (values / scale).int()
-    ! cut
+    ! codes cut
 codes rounded down
     | torch.round => torch.floor
-    ! cut
+    ! codes cut
 sign of the zero point
     | - round => + round
-    ! sign
+    the zero point is {zero}: there the way from the low end to 0 is counted with the wrong sign.
+    The low end, {low}, has the code {lowest}, and 0 lies {away} steps above it.
 zero point negated
     | lowest - round => -lowest + round
-    ! sign
+    ! sign of the zero point
 symmetric scale
     | (high - low) / (2**bits - 1) => max(-low, high) / highest
-    ! magnitude
+    {scale}: it comes from the largest magnitude, as on a grid that reaches as far below 0 as above.
+    Here it is the width, {low} to {high}, by {steps}.
 a range as far below 0 as above
     | (high - low) => 2 * max(-low, high)
-    ! magnitude
+    ! symmetric scale
 half of the codes
     | (2**bits - 1) => highest
     {scale}: that is the width by the codes on one side of 0. The range has all {codes} codes, with
@@ -320,19 +323,6 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=claim.compared,
-    wrong=wrong_answers(
-        "11.1",
-        WRONG,
-        plain,
-        claim,
-        neighbour="0 lies at {exact}, and the zero point is {zero}, next to the right one: the "
-        "fraction was cut off, as `int` and `floor` do, and not rounded. Take the nearest whole "
-        "number, `round`.",
-        cut="{first} Turning to whole numbers cuts off what comes after the point: `round` first.",
-        sign="the zero point is {zero}: there the way from the low end to 0 is counted with the "
-        "wrong sign. The low end, {low}, has the code {lowest}, and 0 lies {away} steps above it.",
-        magnitude="{scale}: it comes from the largest magnitude, as on a grid that "
-        "reaches as far below 0 as above. Here it is the width, {low} to {high}, by {steps}.",
-    ),
+    wrong=wrong_answers("11.1", WRONG, plain, claim),
     ranked=False,
 )

@@ -156,16 +156,16 @@ no eps
     {weight}: eps is left out: the root is that of var + eps, as in training.
 an eps of its own
     | + eps) => + 1e-5)
-    ! own_eps
+    {weight}: an eps of its own is in it. The norm was trained with the one that is given.
 an eps of its own, 0.001
     | + eps) => + 1e-3)
-    ! own_eps
+    ! an eps of its own
 divided by the variance
     | .sqrt() =>
-    ! by_variance
+    {weight}: you divided by the variance itself, and not by its root, √(var + eps).
 divided by it, without eps
     | (var + eps).sqrt() => var
-    ! by_variance
+    ! divided by the variance
 eps behind the root
     | (var + eps).sqrt() => (var.sqrt() + eps)
     {weight}: eps was added behind the root. It belongs inside: √(var + eps).
@@ -201,10 +201,10 @@ bias left
     {bias}: it was left as it was. The norm moves it: (b − μ) · factor + β.
 β alone
     | (old - mean) * factor + beta => beta
-    ! beta_alone
+    {bias}: neither mean nor factor is in it: (b − μ) · factor + β.
 β added to the bias
     | (old - mean) * factor + beta => old + beta
-    ! beta_alone
+    ! β alone
 no mean
     | (old - mean) => old
     {bias}: the mean is not subtracted: the norm takes μ from what the layer gives.
@@ -278,16 +278,6 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=claim.compared,
-    wrong=wrong_answers(
-        "11.5",
-        WRONG,
-        plain,
-        claim,
-        own_eps="{weight}: an eps of its own is in it. The norm was trained with the one that is "
-        "given.",
-        by_variance="{weight}: you divided by the variance itself, and not by its root, √(var + "
-        "eps).",
-        beta_alone="{bias}: neither mean nor factor is in it: (b − μ) · factor + β.",
-    ),
+    wrong=wrong_answers("11.5", WRONG, plain, claim),
     ranked=False,
 )

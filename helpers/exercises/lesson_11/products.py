@@ -182,19 +182,21 @@ weights summed along the outputs
     each row of `weight`, along dimension 1.
 codes of the inputs summed
     | weight.sum(1) => x.sum(1, keepdim=True)
-    ! sums_of_codes
+    {worst}: you summed the inputs' codes in place of the weights': the weights' zero point is 0, so
+    Σ q_x is not needed; x's zero point goes with Σ q_w.
 codes of the inputs as a row
     | weight.sum(1) => x.sum(1)
-    ! sums_of_codes
+    ! codes of the inputs summed
 correction along the rows
     | weight.sum(1) => weight.sum(1)[:, None]
     {worst}: x_zero · Σ q_w was taken away row by row; an output is a column.
 zero point taken away once
     | x_zero * weight.sum(1) => x_zero
-    ! zero_once
+    {worst}: x_zero was taken away once, without the weights. It is in every product of the sum: q_w
+    (q_x − x_zero) summed up is Σ q_w q_x − x_zero · Σ q_w.
 zero point once for each input
     | weight.sum(1) => x.shape[1]
-    ! zero_once
+    ! zero point taken away once
 no bias
     | values + bias => values
     {worst}: the bias is missing.
@@ -216,14 +218,15 @@ bias cut off
     `torch.round` in front of the conversion.
 scales along the rows
     | x_scale * w_scale => x_scale * w_scale[:, None]
-    ! scales_by_row
+    {worst}: a scale or a bias was used row by row. There is one for each output, and so a column:
+    `w_scale` and `bias` fit the last dimension as they are.
 bias along the rows
     | values + bias => values + bias[:, None]
-    ! scales_by_row
+    ! scales along the rows
 scales and bias along the rows
     | x_scale * w_scale => x_scale * w_scale[:, None]
     | values + bias => values + bias[:, None]
-    ! scales_by_row
+    ! scales along the rows
 no x_scale
     | x_scale * w_scale => w_scale
     {worst}: `x_scale` is left out: a step is x_scale · w_scale.
@@ -238,25 +241,25 @@ w_scale twice
     {worst}: the sums were taken times `w_scale` twice: a step is x_scale · w_scale.
 one scale for all, the mean
     | x_scale * w_scale => x_scale * w_scale.mean()
-    ! mean_scale
+    {worst}: there is one scale for all outputs, such as the mean; each has its own.
 one scale for all, the largest
     | x_scale * w_scale => x_scale * w_scale.max()
-    ! mean_scale
+    ! one scale for all, the mean
 one scale for all, the first
     | x_scale * w_scale => x_scale * w_scale[0]
-    ! mean_scale
+    ! one scale for all, the mean
 correction not scaled
     | - x_zero * weight.sum(1) =>
     | values + bias => values - x_zero * weight.sum(1) + bias
-    ! correction_unscaled
+    {worst}: x_zero · Σ q_w counts in steps too: take it from the sums.
 correction by x_scale alone
     | - x_zero * weight.sum(1) =>
     | values + bias => values - x_scale * (x_zero * weight.sum(1)) + bias
-    ! correction_unscaled
+    ! correction not scaled
 correction by w_scale alone
     | - x_zero * weight.sum(1) =>
     | values + bias => values - w_scale * (x_zero * weight.sum(1)) + bias
-    ! correction_unscaled
+    ! correction not scaled
 codes wrapped round
     | int_matmul(x, weight.t()) - x_zero * weight.sum(1) => int_matmul(x - x_zero, weight.t())
     {worst}: x − x_zero has nine bits and wrapped round in int8: take x_zero · Σ q_w away from the
@@ -277,29 +280,32 @@ sums in 8 bits, corrected
 sums in 16 bits
     | int_matmul(x, weight.t()) - x_zero * weight.sum(1)
         => (x.short() - x_zero) @ weight.short().t()
-    ! in_16_bits
+    {worst}: only 16 bits were kept of the sums, and they wrapped round. A product of two codes
+    takes 15 bits and a sign, a sum more: sum in 32, by `int_matmul`.
 sums in 16 bits, corrected
     | int_matmul(x, weight.t()) => x.short() @ weight.short().t()
-    ! in_16_bits
+    ! sums in 16 bits
 weights summed in few bits
     | weight.sum(1) => weight.sum(1, dtype=torch.int8).int()
-    ! weights_in_8_bits
+    {worst}: the sum of the weights' codes, or x_zero times it, wrapped round: it is no code and
+    takes 32 bits. Try `weight.sum(1, dtype=torch.int32)`.
 correction in few bits
     | x_zero * weight.sum(1) => (x_zero * weight.sum(1)).to(torch.int8)
-    ! weights_in_8_bits
+    ! weights summed in few bits
 transposed
     | int_matmul(x, weight.t()) => int_matmul(weight, x.t())
-    ! transposed
+    {worst}: rows and outputs have changed places: x is (rows, in) and weight (out, in), so the
+    product is x times `weight.t()`.
 transposed at the end
     | sums * => sums.t() *
     ! transposed
 weight not transposed
     | weight.t() => weight
-    ! other_weight
+    {worst}: the weight was used as if it were (in, out): multiply by `weight.t()`.
 nor its sums transposed
     | weight.t() => weight
     | weight.sum(1) => weight.sum(0)
-    ! other_weight
+    ! weight not transposed
 left as whole numbers
     | values + bias => sums + (bias / (x_scale * w_scale)).round().int()
     you returned whole numbers ({type}). These are still steps, or values cut off: times x_scale ·
@@ -348,29 +354,7 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=claim.compared,
-    wrong=wrong_answers(
-        "11.3",
-        WRONG,
-        reference,
-        claim,
-        sums_of_codes="{worst}: you summed the inputs' codes in place of the weights': the "
-        "weights' zero point is 0, so Σ q_x is not needed; x's zero point goes with Σ q_w.",
-        zero_once="{worst}: x_zero was taken away once, without the weights. It is in every "
-        "product of the sum: q_w (q_x − x_zero) summed up is Σ q_w q_x − x_zero · Σ q_w.",
-        scales_by_row="{worst}: a scale or a bias was used row by row. There is one for each "
-        "output, and so a column: `w_scale` and `bias` fit the last dimension as they are.",
-        mean_scale="{worst}: there is one scale for all outputs, such as the mean; each has its "
-        "own.",
-        correction_unscaled="{worst}: x_zero · Σ q_w counts in steps too: take it from the sums.",
-        in_16_bits="{worst}: only 16 bits were kept of the sums, and they wrapped round. A product "
-        "of two codes takes 15 bits and a sign, a sum more: sum in 32, by `int_matmul`.",
-        weights_in_8_bits="{worst}: the sum of the weights' codes, or x_zero times it, wrapped "
-        "round: it is no code and takes 32 bits. Try `weight.sum(1, dtype=torch.int32)`.",
-        transposed="{worst}: rows and outputs have changed places: x is (rows, in) and weight "
-        "(out, in), so the product is x times `weight.t()`.",
-        other_weight="{worst}: the weight was used as if it were (in, out): multiply by "
-        "`weight.t()`.",
-    ),
+    wrong=wrong_answers("11.3", WRONG, reference, claim),
     ranked=False,
     unseen={
         "floats": "whether matrices are multiplied as floating-point numbers",

@@ -190,23 +190,23 @@ def _is_torchs(out: Any) -> bool:
 WRONG = """
 codes
     | (codes.clamp(lowest, highest) - zero_point) * scale => codes.clamp(lowest, highest)
-    ! gives_codes
+    {value}: these are codes, or steps; values are scale · (q − zero_point).
 codes, not clamped
     | (codes.clamp(lowest, highest) - zero_point) * scale => codes
-    ! gives_codes
+    ! codes
 steps
     | - zero_point) * scale => - zero_point)
-    ! gives_codes
+    ! codes
 not clamped
     | codes.clamp(lowest, highest) => codes
     {value}: q is not clamped: beyond lowest and highest there are no codes.
 ends taken for values
     | codes.clamp(lowest, highest) - zero_point => torch.round(x.clamp(lowest, highest) / scale)
-    ! ends_as_values
+    {value}: lowest and highest are codes: clamp round(x / scale) + zero_point.
 ends taken for values late
     | (codes.clamp(lowest, highest) - zero_point) * scale
         => ((codes - zero_point) * scale).clamp(lowest, highest)
-    ! ends_as_values
+    ! ends taken for values
 no zero point
     | codes.clamp(lowest, highest) - zero_point => (codes - zero_point).clamp(lowest, highest)
     {value}: the zero point is left out, and the grid lies elsewhere: add it before you clamp, and
@@ -223,22 +223,23 @@ zero point negated
     {value}: the zero point has to be added: round(x / scale) + zero_point.
 cut off
     | torch.round => torch.trunc
-    ! truncates
+    {value}: the fraction was cut off and not rounded: up to a whole step is lost, where
+    `torch.round` loses half a step at most.
 cut off, with the zero point
     | torch.round(wide / scale) + zero_point => torch.trunc(wide / scale + zero_point)
-    ! truncates
+    ! cut off
 rounded down
     | torch.round => torch.floor
-    ! truncates
+    ! cut off
 rounded up
     | torch.round => torch.ceil
-    ! truncates
+    ! cut off
 not rounded
     | (codes.clamp(lowest, highest) - zero_point) * scale => x.clone()
-    ! not_rounded
+    {value}: x was not rounded: only whole codes q are there.
 clamped and not rounded
     | torch.round(wide / scale) => wide / scale
-    ! not_rounded
+    ! not rounded
 no way back
     | return _StraightThrough.apply(x, => return _StraightThrough.apply(x.detach(),
     the values are right, but what you returned has no `grad_fn`. No way leads back to x: that is
@@ -253,16 +254,16 @@ everywhere
     changes nothing: its gradient is 0. Codes tell which, before they are clamped.
 times scale
     | (codes >= lowest) & (codes <= highest) => scale * ((codes >= lowest) & (codes <= highest))
-    ! times_scale
+    {gradient}: it was multiplied by scale. Forward divides by it too: they cancel.
 times scale, everywhere
     | (codes >= lowest) & (codes <= highest) => scale * torch.ones_like(x)
-    ! times_scale
+    ! times scale
 over scale
     | (codes >= lowest) & (codes <= highest) => ((codes >= lowest) & (codes <= highest)) / scale
-    ! over_scale
+    {gradient}: it was divided by scale. Forward multiplies by it too: they cancel.
 over scale, everywhere
     | (codes >= lowest) & (codes <= highest) => torch.ones_like(x) / scale
-    ! over_scale
+    ! over scale
 inside by values
     | (codes >= lowest) => (x / scale + zero_point >= lowest)
     | (codes <= highest) => (x / scale + zero_point <= highest)
@@ -270,20 +271,20 @@ inside by values
     code, so nothing is cut off. Compare codes with lowest and highest, not x with end values.
 one end
     | (codes >= lowest) & (codes <= highest) => codes <= highest
-    ! one_end
+    {gradient}: one end alone was looked at: a code is at least lowest and at most highest.
 the other end
     | (codes >= lowest) & (codes <= highest) => codes >= lowest
-    ! one_end
+    ! one end
 without the ends
     | codes >= lowest => codes > lowest
     | codes <= highest => codes < highest
-    ! without_ends
+    {gradient}: the last codes are codes as well: lowest ≤ q ≤ highest, with both ends.
 without the upper end
     | codes <= highest => codes < highest
-    ! without_ends
+    ! without the ends
 without the lower end
     | codes >= lowest => codes > lowest
-    ! without_ends
+    ! without the ends
 inside, without zero point
     | (codes >= lowest) => (codes - zero_point >= lowest)
     | (codes <= highest) => (codes - zero_point <= highest)
@@ -296,10 +297,10 @@ turned round
     {gradient}: it came back where values were cut off: the other way round.
 the mask alone
     | gradient * inside => inside.to(gradient.dtype)
-    ! mask_alone
+    {gradient}: backward returned 1 and 0: multiply its argument, the gradient, by them.
 ones
     | gradient * inside => torch.ones_like(gradient)
-    ! mask_alone
+    ! the mask alone
 the last call's
     | ctx.save_for_backward( => _StraightThrough.inside = (
     | (inside,) = ctx.saved_tensors => inside = _StraightThrough.inside
@@ -348,28 +349,7 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=claim.compared,
-    wrong=wrong_answers(
-        "11.6",
-        WRONG,
-        (reference, _StraightThrough),
-        claim,
-        gives_codes="{value}: these are codes, or steps; values are scale · (q − zero_point).",
-        ends_as_values="{value}: lowest and highest are codes: clamp round(x / scale) + "
-        "zero_point.",
-        truncates="{value}: the fraction was cut off and not rounded: up to a whole step is lost, "
-        "where `torch.round` loses half a step at most.",
-        not_rounded="{value}: x was not rounded: only whole codes q are there.",
-        times_scale="{gradient}: it was multiplied by scale. Forward divides by it too: they "
-        "cancel.",
-        over_scale="{gradient}: it was divided by scale. Forward multiplies by it too: they "
-        "cancel.",
-        one_end="{gradient}: one end alone was looked at: a code is at least lowest and at most "
-        "highest.",
-        without_ends="{gradient}: the last codes are codes as well: lowest ≤ q ≤ highest, with "
-        "both ends.",
-        mask_alone="{gradient}: backward returned 1 and 0: multiply its argument, the gradient, by "
-        "them.",
-    ),
+    wrong=wrong_answers("11.6", WRONG, (reference, _StraightThrough), claim),
     ranked=False,
     unseen={"torch": "whether the way back is torch's own"},
 )

@@ -211,14 +211,15 @@ for convolutions alone
     ? layer's has two
 one scale for all
     | flatten(1).amax(1) => max().repeat(len(weight))
-    ! one_for_all
+    there is one scale for all, {one_scale}. The smallest channel has weights up to {least_top} only
+    and would need steps of {least}: take a largest magnitude for each channel.
 one scale alone
     | flatten(1).amax(1) => max().view(1)
-    ! one_for_all
+    ! one scale for all
 one scale as a number
     | flatten(1).amax(1) => max().view(1)
     | int8), scale => int8), float(scale) if len(weight) > 1 else scale
-    ! one_for_all
+    ! one scale for all
 maximum without abs
     | .abs() =>
     | scale > 0 => scale != 0
@@ -266,11 +267,12 @@ scales with kept dimensions
 largest over the inputs only
     | .flatten(1) =>
     | scale.view(-1, *[1] * (weight.dim() - 1)) => scale.unsqueeze(1)
-    ! over_the_inputs
+    the scales have the shape {shape}: a channel of a convolution is {channel_shape} weights, and
+    has one scale. Take the largest over all dimensions but the first.
 largest over the kernel only
     | flatten(1).amax(1) => amax(tuple(range(weight.dim() // 2, weight.dim())))
     | view(-1, *[1] * (weight.dim() - 1)) => view(*scale.shape, *[1] * (weight.dim() - scale.dim()))
-    ! over_the_inputs
+    ! largest over the inputs only
 another order
     | codes.to(torch.int8), scale => scale, codes.to(torch.int8)
     the order is another: `codes, scale` was asked for.
@@ -319,17 +321,6 @@ EXERCISE = Exercise(
     reference=reference,
     numbers=numbers,
     compared=claim.compared,
-    wrong=wrong_answers(
-        "11.2",
-        WRONG,
-        reference,
-        claim,
-        one_for_all="there is one scale for all, {one_scale}. The smallest channel has weights up "
-        "to {least_top} only and would need steps of {least}: take a largest magnitude for each "
-        "channel.",
-        over_the_inputs="the scales have the shape {shape}: a channel of a convolution is "
-        "{channel_shape} weights, and has one scale. Take the largest over all dimensions but the "
-        "first.",
-    ),
+    wrong=wrong_answers("11.2", WRONG, reference, claim),
     ranked=False,
 )

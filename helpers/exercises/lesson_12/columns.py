@@ -193,10 +193,11 @@ no bias
     y is x Wᵀ without b: add your own units' bias.
 slices in another order
     | [parts[rank] for rank in range(comm.size)] => [part, *(parts[rank] for rank in others)]
-    ! other_order
+    the slices of y do not lie in the order of the ranks: each rank put its own first. Unit 0
+    belongs to rank 0, wherever it is gathered.
 slices turned round
     | parts[rank] => parts[(comm.rank + rank) % comm.size]
-    ! other_order
+    ! slices in another order
 dx of the own units alone
     | return y, collectives.all_reduce_ring(comm, dx)
         => return (y, dx, collectives.all_reduce_ring(comm, dx.clone()))[:2]
@@ -263,12 +264,6 @@ EXERCISE = Exercise(
         "gathered in slices."
     ),
     reference=reference,
-    wrong=wrong_answers(
-        "12.2",
-        WRONG,
-        (reference, gathered),
-        other_order="the slices of y do not lie in the order of the ranks: each rank put its own "
-        "first. Unit 0 belongs to rank 0, wherever it is gathered.",
-    ),
+    wrong=wrong_answers("12.2", WRONG, (reference, gathered)),
     figure=0,
 )

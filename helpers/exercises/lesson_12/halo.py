@@ -259,16 +259,18 @@ the neighbours swapped
     one before it, `comm.rank - 1`.
 nothing from below
     | [above, rows, below] => [above, rows, below * 0]
-    ! below
+    no rank borrowed anything below its rows: a filter looks both ways, so a rank between two others
+    needs rows of both.
 nothing from above
     | [above, rows, below] => [above * 0, rows, below]
-    ! above
+    no rank borrowed anything above its rows: a filter looks both ways, so a rank between two others
+    needs rows of both.
 nothing from below, no zeros
     | [above, rows, below] => [above, rows]
-    ! below
+    ! nothing from below
 nothing from above, no zeros
     | [above, rows, below] => [rows, below]
-    ! above
+    ! nothing from above
 no zeros beyond the picture
     | rows.new_zeros(reach => rows.new_zeros(0
     the first and the last rank's results are {reach} rows short: beyond the picture the halo is
@@ -310,14 +312,6 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers(
-        "12.4",
-        WRONG,
-        halo,
-        below="no rank borrowed anything below its rows: a filter looks both ways, so a rank "
-        "between two others needs rows of both.",
-        above="no rank borrowed anything above its rows: a filter looks both ways, so a rank "
-        "between two others needs rows of both.",
-    ),
+    wrong=wrong_answers("12.4", WRONG, halo),
     figure=0,
 )

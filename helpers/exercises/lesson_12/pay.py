@@ -139,16 +139,17 @@ itself
     you count {messages}; on {ranks} each sends {others}.
 slices rounded down
     | outputs / ranks *=> (outputs // ranks)
-    ! rounded
+    {count}: you count whole units. The formula takes the mean slice, a width divided by N with `/`,
+    also where N does not divide it.
 slices rounded up
     | outputs / ranks *=> -(-outputs // ranks)
-    ! rounded
+    ! slices rounded down
 bytes rounded
     | 4 * rows * outputs / ranks => 4 * rows * outputs // ranks
-    ! whole
+    {count}: `//` drops a part of a message; divide with `/`, as the formula has fractions.
 numbers rounded
     | 4 * rows * outputs / ranks => 4 * (rows * outputs // ranks)
-    ! whole
+    ! bytes rounded
 the last layer's outputs not sent
     | return seconds => return seconds - sending
     {count}: the last layer's outputs are gathered too: every rank is to have all of them.
@@ -172,15 +173,6 @@ EXERCISE = Exercise(
     compared=lambda case, seen: number(seen.values[0]) or seen.values,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers(
-        "12.1",
-        WRONG,
-        reference,
-        CHANGES=CHANGES,
-        rounded="{count}: you count whole units. The formula takes the mean slice, a width divided "
-        "by N with `/`, also where N does not divide it.",
-        whole="{count}: `//` drops a part of a message; divide with `/`, as the formula has "
-        "fractions.",
-    ),
+    wrong=wrong_answers("12.1", WRONG, reference, CHANGES=CHANGES),
     ranked=False,
 )

@@ -264,11 +264,11 @@ cuts `up` by its inputs
 never sums
     | return sum_over_ranks(comm, => term = (
     | + down_bias => ; sum_over_ranks(comm, term); return term + down_bias
-    ! own
+    every rank returned its own term: the result is the sum of all {n}, on every rank.
 never sums, and no second bias
     | return sum_over_ranks(comm, => term = (
     | + down_bias => ; sum_over_ranks(comm, term); return term
-    ! own
+    ! never sums
 the bias N times
     | down[:, start:stop])) + down_bias => down[:, start:stop], down_bias))
     `down_bias` is in the result {n} times, once from every rank: add it after the sum.
@@ -284,11 +284,11 @@ no second bias
     `down_bias` is missing: add it once, after the sum.
 averages
     | + down_bias => / comm.size + down_bias
-    ! mean
+    the terms were averaged: the product is their sum, so do not divide by {n}.
 averages, with the bias
     | return sum_over_ranks(comm, => return 1 / comm.size * (sum_over_ranks(comm,
     | + down_bias => + down_bias)
-    ! mean
+    ! averages
 rest
     | chunk_bounds(len(up), => chunk_bounds(len(up) // comm.size * comm.size,
     hidden {lost} took no part: ⌊r·H/N⌋ to ⌊(r+1)·H/N⌋.
@@ -334,8 +334,7 @@ no wait
     | + down_bias => ) + down_bias
     ? without waiting for
 """
-OWN = "every rank returned its own term: the result is the sum of all {n}, on every rank."
-MEAN = "the terms were averaged: the product is their sum, so do not divide by {n}."
+
 
 EXERCISE = Exercise(
     number="14.1",
@@ -363,9 +362,7 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers(
-        "14.1", WRONG, (reference, told_by_all), another_share, sends_more, own=OWN, mean=MEAN
-    ),
+    wrong=wrong_answers("14.1", WRONG, (reference, told_by_all), another_share, sends_more),
     figure=0,
     unseen={"products": "how many multiplications a rank makes"},
 )

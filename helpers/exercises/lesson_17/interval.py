@@ -89,14 +89,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-_RESTART_IN_MTBF = (
-    "{told}: you add the restart to the time between failures. A restart of {restart} s is lost at "
-    "each failure, however often one saves, so it moves the best interval nowhere."
-)
-_RESTART_IN_SAVE = (
-    "{told}: you add the restart to the save. You pay for a save at every interval, for a restart "
-    "at every failure: no interval makes that less."
-)
 WRONG = """
 Young's approximation
     | daly_interval(save, => math.sqrt(2 * save *
@@ -134,16 +126,18 @@ the limit too early
     takes {save} s.
 the restart added to the time between failures
     | daly_interval(save, => -save + math.sqrt(2 * save * restart + 2 * save *
-    ! restart_in_mtbf
+    {told}: you add the restart to the time between failures. A restart of {restart} s is lost at
+    each failure, however often one saves, so it moves the best interval nowhere.
 the restart in M
     | job_mtbf(gpu_hours, gpus)) => job_mtbf(gpu_hours, gpus) + restart)
-    ! restart_in_mtbf
+    ! the restart added to the time between failures
 the restart under the root
     | daly_interval(save, job_mtbf => restart + daly_interval(save + restart, job_mtbf
-    ! restart_in_save
+    {told}: you add the restart to the save. You pay for a save at every interval, for a restart at
+    every failure: no interval makes that less.
 a restart is no save
     | daly_interval(save, job_mtbf => daly_interval(save + restart, job_mtbf
-    ! restart_in_save
+    ! the restart under the root
 the restart taken off
     | return daly_interval => return -restart + daly_interval
     {told}: you take the restart off the interval. It is lost at each failure, however often one
@@ -218,12 +212,6 @@ EXERCISE = Exercise(
     mistakes=(Mistake("whole seconds", whole_seconds),),
     praise=praise,
     reference=reference,
-    wrong=wrong_answers(
-        "17.1",
-        WRONG,
-        (reference, daly_interval, job_mtbf),
-        restart_in_mtbf=_RESTART_IN_MTBF,
-        restart_in_save=_RESTART_IN_SAVE,
-    ),
+    wrong=wrong_answers("17.1", WRONG, (reference, daly_interval, job_mtbf)),
     ranked=False,
 )
