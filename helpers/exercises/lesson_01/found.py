@@ -294,9 +294,6 @@ other names
 a graph of its own
     | with tf.compat.v1.container => with tf.Graph().as_default(), tf.compat.v1.container
     ? not in the default graph
-a scope
-    | v1.container(container) => v1.variable_scope(container)
-    ? `weights`; there are spring/weights
 a fixed container
     | v1.container(container) => v1.container("spring")
     you looked into the container {used}. Which one it is your function is told: use the argument

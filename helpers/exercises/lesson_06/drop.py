@@ -103,7 +103,7 @@ EXERCISE = Exercise(
     ),
     cases=cases,
     drive=handing_turns,
-    claim=turns.fault,
+    claim=claim,
     mistakes=turns.KINDS,
     numbers=turns.numbers,
     praise=praise,

@@ -49,6 +49,11 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
+def claim(case: Case, seen: Observation) -> str | None:
+    """One worker until the warmup is over, then everybody."""
+    return turns.fault(case, seen)
+
+
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     alone = cases[0].args[0][2][0]
@@ -161,7 +166,7 @@ EXERCISE = Exercise(
     ),
     cases=cases,
     drive=cure_turns,
-    claim=turns.fault,
+    claim=claim,
     mistakes=turns.KINDS,
     numbers=turns.numbers,
     praise=praise,
