@@ -7,7 +7,7 @@ import re
 
 import helpers
 from helpers import cli
-from helpers.engines.trace import Results, Trace
+from helpers.engine.trace import Results, Trace
 
 MADE = {".venv/bin/python"}  # by set-up
 OF_A_RUN = {f".{name}" for name in inspect.signature(Results).parameters}

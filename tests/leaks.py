@@ -14,8 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from helpers.exercises import everything, find, provided
-from helpers.exercises.spec import Exercise
+from helpers.checks import everything, find, provided
+from helpers.checks.spec import Exercise
 from helpers.instructor.build_check import _REGION
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.hidden import HIDDEN_SEEDS

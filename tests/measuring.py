@@ -20,7 +20,7 @@ READ = {"seconds", "trace", "stats"}  # of what a run returns
 PACKAGES = ("frameworks", "notebook", "workloads")  # algorithms have no clock
 # Functions that ask a clock, or run what does, and whose results have nothing of it.
 NOT_MEASURED = {
-    "helpers.workloads.host_steps.source": "whether there are virtual hosts",
+    "helpers.lessons.bandwidth.experiments.host_steps.source": "whether there are virtual hosts",
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from _pytest.mark import ParameterSet
 
-from helpers.exercises.spec import Exercise
+from helpers.checks.spec import Exercise
 from tests import kinds, parts
 
 JUDGED = "tests/exercises/"

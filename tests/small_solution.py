@@ -10,7 +10,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from helpers.exercises import find
+from helpers.checks import find
 from helpers.instructor.build_notebook import normalise, ran, read, text
 
 NAME = "00_start_here.ipynb"

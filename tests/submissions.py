@@ -14,8 +14,8 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
-from helpers.exercises import provided
-from helpers.exercises.spec import Exercise
+from helpers.checks import provided
+from helpers.checks.spec import Exercise
 from helpers.worker import cells
 
 REPOSITORY = Path(__file__).parent.parent
@@ -133,7 +133,7 @@ class _Inliner(ast.NodeTransformer):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
         module = node.module or ""
-        hidden = module.startswith(("helpers.exercises.lesson_", "helpers.algorithms."))
+        hidden = module.startswith(("helpers.checks.lesson_", "helpers.algorithms."))
         if module == "__future__":
             return None
         if not hidden or module.removeprefix("helpers.algorithms.") in self.allowed:

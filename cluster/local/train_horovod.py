@@ -10,7 +10,8 @@ from __future__ import annotations
 import horovod.torch as hvd
 import torch
 
-from helpers.frameworks import horovod_torch, script, setting
+from helpers.lessons.frameworks.experiments import horovod_torch, setting
+from helpers.notebook import script
 
 
 def main() -> None:

@@ -11,7 +11,8 @@ done; wait
 
 from __future__ import annotations
 
-from helpers.frameworks import multi_worker, script, setting
+from helpers.lessons.frameworks.experiments import multi_worker, setting
+from helpers.notebook import script
 
 
 def main() -> None:

@@ -10,7 +10,8 @@ import gc
 import torch
 import torch.distributed as dist
 
-from helpers.frameworks import script, setting, torch_ddp
+from helpers.lessons.frameworks.experiments import setting, torch_ddp
+from helpers.notebook import script
 
 
 def main() -> None:

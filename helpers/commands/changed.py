@@ -21,7 +21,7 @@ from helpers.setup.places import ROOT
 PASSED = "refs/course/passed"  # the last commit on which the everyday tests passed
 UPSTREAM = "origin/HEAD"
 ALGORITHMS = "helpers.algorithms."
-SPECS = "helpers.exercises.lesson_"
+SPECS = "helpers.checks.lesson_"
 COMMANDS = "helpers.cli"
 # A difference in one of these may change anything.
 ALL = ("pyproject.toml", "constraints.txt", "tests/conftest.py")

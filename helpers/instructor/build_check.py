@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from nbformat import NotebookNode
 
-from helpers.exercises import of_lesson
-from helpers.exercises.spec import Exercise
+from helpers.checks import of_lesson
+from helpers.checks.spec import Exercise
 from helpers.instructor.build_imports import imports_hash
 from helpers.instructor.build_lesson import ANSWER_ID, CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, code_hash, id_problems, text

@@ -13,7 +13,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from helpers.exercises.record import SWITCH
+from helpers.checks.record import SWITCH
 from helpers.instructor.build_imports import imports_hash
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}

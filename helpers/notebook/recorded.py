@@ -71,7 +71,7 @@ def instead(lines: list[str], names: dict[str, Any]) -> list[str]:
 
 def open_ones(needs: Sequence[Sequence[str]], names: dict[str, Any]) -> list[str]:
     """The exercises among these whose functions are not there or do not pass their checks."""
-    from helpers.exercises.check import known_status
+    from helpers.checks.check import known_status
 
     found = [(number, names.get(function)) for number, function in needs]
     return [number for number, mine in found if not mine or known_status(number, mine) != "passed"]
@@ -110,7 +110,7 @@ def given(
     A passed answer is there under such a name as if the cell had run; an open one says so when it
     is called.
     """
-    from helpers.exercises.released import waiting
+    from helpers.checks.released import waiting
 
     functions = {number: function for number, function in entry["needs"]}
     return {
@@ -123,7 +123,7 @@ def given(
 
 def reason(still_open: Sequence[str]) -> str:
     """Why a cell does not run, in words."""
-    from helpers.exercises.compare import listing
+    from helpers.checks.compare import listing
 
     many = len(still_open) > 1
     which = f"{'s' if many else ''} {listing(still_open)} {'are' if many else 'is'}"

@@ -14,7 +14,7 @@ from helpers.notebook.timeline_svg import Bar, Span, bars_of, picture, words
 from helpers.notebook.widgets import show_widget
 
 if TYPE_CHECKING:
-    from helpers.engines.trace import Trace
+    from helpers.engine.trace import Trace
 
 STEPS = 40  # of the time's slider in what is seen: so far goes an arrow key
 CLOSEST = 1e-6  # of the whole: no closer look

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from helpers.engines.virtual_comm import VirtualComm
+from helpers.engine.virtual_comm import VirtualComm
 
 
 @pytest.fixture(params=["virtual", pytest.param("processes", marks=pytest.mark.thorough)])

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import helpers
-from helpers.engines import autograph
-from helpers.engines.errors import RankFailed
+from helpers.engine import autograph
+from helpers.engine.errors import RankFailed
 
 PROGRAM = "def f(x):\n    return 2 * x\n"
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from helpers.engines import board as of_board
-from helpers.engines.board import Board
-from helpers.engines.wire import anonymous_file
+from helpers.engine import board as of_board
+from helpers.engine.board import Board
+from helpers.engine.wire import anonymous_file
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from helpers.engines.run import run
+from helpers.engine.run import run
 
 CELL = """
 import enum

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import helpers
-from helpers.engines.errors import RankDied, RankFailed, RunTimeout
+from helpers.engine.errors import RankDied, RankFailed, RunTimeout
 
 SAID = "E0000 said in the depths"
 NOISY = pytest.mark.parametrize("framework", ["tensorflow", "horovod"])

@@ -6,9 +6,9 @@ import pytest
 import torch
 from on_virtual import nothing_is_left, run
 
-from helpers.engines import deadlock as d
-from helpers.engines.deadlock import State
-from helpers.engines.errors import Deadlock
+from helpers.engine import deadlock as d
+from helpers.engine.deadlock import State
+from helpers.engine.errors import Deadlock
 
 __all__ = ["nothing_is_left"]
 

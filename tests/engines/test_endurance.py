@@ -14,8 +14,8 @@ import pytest
 import torch
 
 import helpers
-from helpers.engines.comm import Comm
-from helpers.engines.errors import RunError, RunInterrupted
+from helpers.engine.comm import Comm
+from helpers.engine.errors import RunError, RunInterrupted
 
 pytestmark = pytest.mark.real
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 import helpers
-from helpers.engines import processes
-from helpers.engines.comm import Comm
-from helpers.engines.errors import RankFailed
+from helpers.engine import processes
+from helpers.engine.comm import Comm
+from helpers.engine.errors import RankFailed
 
 pytestmark = pytest.mark.real
 

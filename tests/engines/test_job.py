@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 import helpers
-from helpers.engines.job import decode, encode
-from helpers.engines.tensors import Header
+from helpers.engine.job import decode, encode
+from helpers.engine.tensors import Header
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import torch
 import helpers
-from helpers.algorithms.messages.collectives import all_reduce_ring
+from helpers.lessons.messages.algorithms.collectives import all_reduce_ring
 
 comm = helpers.comm()
 tensor = torch.arange(7.0) + comm.rank

@@ -6,9 +6,9 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from helpers.engines.real import CommunicationThread
-from helpers.engines.scheduler import Task
-from helpers.engines.tf_cluster import until_told
+from helpers.engine.real import CommunicationThread
+from helpers.engine.scheduler import Task
+from helpers.engine.tf_cluster import until_told
 
 
 class Ended:

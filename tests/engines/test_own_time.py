@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from helpers.engines import own_time
-from helpers.engines.own_time import (
+from helpers.engine import own_time
+from helpers.engine.own_time import (
     LOOK_SECONDS,
     Late,
     Limit,

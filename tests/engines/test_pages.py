@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from helpers.engines import pages
+from helpers.engine import pages
 
 CODE = """
-from helpers.engines.pages import collapse
+from helpers.engine.pages import collapse
 
 data = bytearray(range(256)) * 2**16  # 16 MiB, which malloc maps by itself
 before = bytes(data)

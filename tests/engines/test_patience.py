@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import helpers
-from helpers.engines import patience
-from helpers.engines.errors import RunTimeout
-from helpers.engines.patience import Patience, Seen
+from helpers.engine import patience
+from helpers.engine.errors import RunTimeout
+from helpers.engine.patience import Patience, Seen
 
 
 @pytest.mark.parametrize("engine", ["virtual", "processes"])

@@ -19,8 +19,8 @@ import torch
 from descriptors import open_descriptors
 
 import helpers
-from helpers.engines.comm import Comm
-from helpers.engines.errors import (
+from helpers.engine.comm import Comm
+from helpers.engine.errors import (
     Deadlock,
     RankDied,
     RankFailed,
@@ -28,7 +28,7 @@ from helpers.engines.errors import (
     RunInterrupted,
     RunTimeout,
 )
-from helpers.engines.own_time import OwnTime
+from helpers.engine.own_time import OwnTime
 
 pytestmark = pytest.mark.real
 

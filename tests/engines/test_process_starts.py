@@ -12,9 +12,9 @@ import pytest
 import torch
 from descriptors import open_descriptors
 
-from helpers.engines.client import Client, client_for, close_all
-from helpers.engines.comm import Comm
-from helpers.engines.errors import RankDied, RunError, RunInterrupted, RunTimeout
+from helpers.engine.client import Client, client_for, close_all
+from helpers.engine.comm import Comm
+from helpers.engine.errors import RankDied, RunError, RunInterrupted, RunTimeout
 from tests.engines.test_process_failures import everything_below, remember_others, run
 
 pytestmark = pytest.mark.real

@@ -14,8 +14,8 @@ import pytest
 import torch
 
 import helpers
-from helpers.engines.comm import Comm
-from helpers.engines.errors import RankFailed
+from helpers.engine.comm import Comm
+from helpers.engine.errors import RankFailed
 
 pytestmark = pytest.mark.real
 
@@ -70,7 +70,7 @@ def test_big_arguments_are_each_ranks_own() -> None:
 
 
 def test_big_values_do_not_go_through_the_pickle() -> None:
-    from helpers.engines.wire import pack_value
+    from helpers.engine.wire import pack_value
 
     parcel = pack_value({"w": torch.ones(1_000_000), "a": np.ones(1_000_000)})
     assert len(parcel.head) < 10_000 and parcel.fd is not None

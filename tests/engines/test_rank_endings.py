@@ -16,11 +16,11 @@ import pytest
 import torch
 from descriptors import open_descriptors
 
-from helpers.engines import wire
-from helpers.engines.client import close_all
-from helpers.engines.errors import Deadlock, RankFailed, RunError, RunTimeout
-from helpers.engines.processes import environment
-from helpers.engines.run import run
+from helpers.engine import wire
+from helpers.engine.client import close_all
+from helpers.engine.errors import Deadlock, RankFailed, RunError, RunTimeout
+from helpers.engine.processes import environment
+from helpers.engine.run import run
 
 
 @pytest.mark.real

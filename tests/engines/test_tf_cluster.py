@@ -13,11 +13,11 @@ from typing import Any
 import psutil
 import pytest
 
-from helpers.engines.errors import RankFailed, RunTimeout
-from helpers.engines.tf_cluster import Task, run_cluster
-from helpers.workloads.sync_replay import replay_sync_replicas
-from helpers.workloads.tf_parameter_server import train_parameter_server
-from helpers.workloads.tf_sync import train_sync_replicas
+from helpers.engine.errors import RankFailed, RunTimeout
+from helpers.engine.tf_cluster import Task, run_cluster
+from helpers.lessons.parameter_servers.experiments.tf_parameter_server import train_parameter_server
+from helpers.lessons.spare_replicas.experiments.sync_replay import replay_sync_replicas
+from helpers.lessons.spare_replicas.experiments.tf_sync import train_sync_replicas
 
 pytestmark = [
     pytest.mark.real,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.engines.trace import Event, RankStats, Results, Stats, Trace, with_computing
+from helpers.engine.trace import Event, RankStats, Results, Stats, Trace, with_computing
 
 EVENTS = [
     Event(1, "waiting", 0.0, 2.0, "receive from 0", 0),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from on_virtual import ALPHA, BANDWIDTH, nothing_is_left, run
 
-from helpers.engines.errors import RunError
+from helpers.engine.errors import RunError
 
 __all__ = ["nothing_is_left"]
 

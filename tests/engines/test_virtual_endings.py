@@ -10,8 +10,8 @@ import pytest
 import torch
 from on_virtual import nothing_is_left, run
 
-from helpers.engines import scheduler
-from helpers.engines.errors import Deadlock, RankFailed, RunInterrupted, RunTimeout
+from helpers.engine import scheduler
+from helpers.engine.errors import Deadlock, RankFailed, RunInterrupted, RunTimeout
 
 __all__ = ["nothing_is_left"]
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from on_virtual import nothing_is_left, run
 
-from helpers.engines.errors import RankFailed
+from helpers.engine.errors import RankFailed
 
 __all__ = ["nothing_is_left"]
 

@@ -15,7 +15,7 @@ import cProfile
 import time
 
 import helpers
-from helpers.engines.errors import RunError
+from helpers.engine.errors import RunError
 from tests.engines.test_virtual_endings import spin, stubborn_waiter
 
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from on_virtual import nothing_is_left, run
 
-from helpers.engines.errors import RunError
+from helpers.engine.errors import RunError
 
 __all__ = ["nothing_is_left"]
 

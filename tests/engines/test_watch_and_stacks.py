@@ -17,11 +17,11 @@ import pytest
 import torch
 
 import helpers
-from helpers.engines import report, stillness, watch
-from helpers.engines.board import Board
-from helpers.engines.errors import Deadlock
-from helpers.engines.stillness import can_go_on, is_ending
-from helpers.engines.wire import anonymous_file
+from helpers.engine import report, stillness, watch
+from helpers.engine.board import Board
+from helpers.engine.errors import Deadlock
+from helpers.engine.stillness import can_go_on, is_ending
+from helpers.engine.wire import anonymous_file
 
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who wants a processor")
 

@@ -6,7 +6,7 @@ import io
 import socket
 from typing import Any, cast
 
-from helpers.engines.wire import receive_message, send_message
+from helpers.engine.wire import receive_message, send_message
 
 
 class Slow:

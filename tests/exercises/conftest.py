@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from helpers.exercises import apart
-from helpers.exercises.lesson_08 import between_sync, meeting
-from helpers.exercises.spec import Exercise
+from helpers.checks import apart
+from helpers.checks.spec import Exercise
+from helpers.lessons.four_ways.exercises import between_sync, meeting
 from tests import kinds
 
 

@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 Function = Callable[..., Any]
-SPECS, BUILT = "helpers.exercises", "helpers.algorithms"
+SPECS, BUILT = "helpers.checks", "helpers.algorithms"
 OPERATORS: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
     ast.FloorDiv: ast.Div, ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult, ast.LShift: ast.RShift,

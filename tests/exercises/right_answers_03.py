@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from helpers.algorithms.messages.collectives import all_reduce_ring, broadcast_naive
+from helpers.lessons.messages.algorithms.collectives import all_reduce_ring, broadcast_naive
 
 
 def shard_rounded(rows: int, rank: int, size: int, epoch: int) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.algorithms.servers.cure import Cure
-from helpers.algorithms.servers.rule import Decision, Push, Rule
+from helpers.engine.servers.rule import Decision, Push, Rule
+from helpers.lessons.asynchronous.algorithms.cure import Cure
 
 
 class AsynchronousByHand(Rule):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.algorithms.servers.rule import Decision, Rule
+from helpers.engine.servers.rule import Decision, Rule
 
 
 def kth_smallest(times: Any, k: int) -> Any:

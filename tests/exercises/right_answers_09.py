@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from helpers.algorithms.messages.collectives import (
+from helpers.lessons.bandwidth.algorithms.mesh import Group
+from helpers.lessons.messages.algorithms.collectives import (
     all_gather_ring,
     all_reduce_ring,
     broadcast_tree,
     reduce_naive,
     reduce_scatter_ring,
 )
-from helpers.algorithms.messages.mesh import Group
 
 # --- 09.1 and 09.2: formulas ----------------------------------------------------------------------
 

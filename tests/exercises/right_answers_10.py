@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from helpers.algorithms.messages.collectives import (
+from helpers.engine.servers.rule import Decision, Rule
+from helpers.lessons.messages.algorithms.collectives import (
     all_gather_ring,
     all_reduce_ring,
     reduce_scatter_ring,
 )
-from helpers.algorithms.servers.rule import Decision, Rule
-from helpers.algorithms.servers.update_rules import Averaging, Synchronous
+from helpers.lessons.parameter_servers.algorithms.update_rules import Averaging, Synchronous
 
 RIGHT: list[tuple[str, Callable[..., Any]]] = []  # each section adds its own
 

@@ -31,7 +31,7 @@ def layer_with_scales_by_einsum(
     x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
 ) -> Any:
     """Scaling written as a product that sums nothing, and so is none."""
-    from helpers.algorithms.quantization.integer_products import int_matmul
+    from helpers.lessons.quantization.algorithms.integer_products import int_matmul
 
     sums = int_matmul(x, weight.t()) - x_zero * weight.sum(1, dtype=torch.int32)
     return torch.einsum("ro,o->ro", sums.float(), x_scale * w_scale) + bias
@@ -57,7 +57,7 @@ def layer_without_a_product(
     x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
 ) -> Any:
     """Multiplies pair by pair and sums up; sums the weights up by a product with ones."""
-    from helpers.algorithms.quantization.integer_products import int_matmul
+    from helpers.lessons.quantization.algorithms.integer_products import int_matmul
 
     ones = torch.ones(weight.shape[1], 1, dtype=torch.int8)
     pairs = x[:, None, :].to(torch.int32) * weight

@@ -50,7 +50,7 @@ def columns_by_hand(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) ->
 
 def columns_by_autograd(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     """Lets autograd make dx, through the course's own gather written anew."""
-    from helpers.algorithms.messages.collectives import all_reduce_tree
+    from helpers.lessons.messages.algorithms.collectives import all_reduce_tree
 
     leaf = x.clone().requires_grad_()
     mine = leaf @ weight.T + bias

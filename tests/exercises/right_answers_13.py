@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.algorithms.pipeline.instructions import (
+from helpers.lessons.pipelines.algorithms.instructions import (
     Backward,
     BackwardInput,
     BackwardWeights,

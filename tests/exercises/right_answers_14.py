@@ -9,12 +9,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from helpers.algorithms.messages.collectives import (
+from helpers.lessons.messages.algorithms.collectives import (
     all_reduce_naive,
     all_reduce_ring,
     all_reduce_tree,
 )
-from helpers.algorithms.messages.maximum import all_reduce_max
+from helpers.lessons.sharding.algorithms.maximum import all_reduce_max
 from tests.exercises.right_answers_14_sequence import OF_SEQUENCES
 from tests.exercises.right_answers_14_sharding import OF_SHARDING
 
@@ -46,7 +46,7 @@ def mlp_with_layers(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bi
 
 def mlp_with_letters(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
     """Matrix products by einsum, and memory that all ranks share."""
-    from helpers.algorithms.messages.collectives import all_reduce_shared
+    from helpers.lessons.messages.algorithms.collectives import all_reduce_shared
 
     start, stop = (r * len(up) // comm.size for r in (comm.rank, comm.rank + 1))
     hidden = torch.einsum("ri,hi->rh", x, up[start:stop]).add(up_bias[start:stop])

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from helpers.algorithms.messages.all_to_all import all_to_all, all_to_all_direct
+from helpers.lessons.sharding.algorithms.all_to_all import all_to_all, all_to_all_direct
 
 
 def ring_with_running_sums(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from helpers.algorithms.messages.collectives import (
+from helpers.lessons.messages.algorithms.collectives import (
     all_gather_ring,
     chunk_bounds,
     reduce_scatter_ring,

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import helpers
-from helpers.algorithms.actors.losses import Losses
+from helpers.lessons.actors.algorithms.losses import Losses
 
 RIGHT: list[tuple[str, Callable[..., Any]]] = []  # each section adds its own
 

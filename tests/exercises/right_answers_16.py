@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.algorithms.search.rungs import Job, rungs
+from helpers.lessons.search.algorithms.rungs import Job, rungs
 
 RIGHT: list[tuple[str, Callable[..., Any]]] = []  # each section adds its own
 

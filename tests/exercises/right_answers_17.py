@@ -332,7 +332,7 @@ def sum_of_gathered_tables(comm: Any, mine: Mapping[int, Any], parts: int, like:
 
 def sum_of_a_list(comm: Any, mine: Mapping[int, Any], parts: int, like: Any) -> Any:
     """A part at a time by a tree, which adds zeros; Python's own `sum`."""
-    from helpers.algorithms.messages.collectives import all_reduce_tree
+    from helpers.lessons.messages.algorithms.collectives import all_reduce_tree
 
     empty = torch.zeros_like(like)
     rows = [all_reduce_tree(comm, mine.get(part, empty).clone()) for part in range(parts)]

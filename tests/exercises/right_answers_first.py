@@ -151,7 +151,7 @@ def train_by_averaging_steps(
     comm: Any, model: Any, inputs: Any, targets: Any, total: int, steps: int, rate: float
 ) -> None:
     """Averages the steps that the ranks would take, and never writes a `.grad`."""
-    from helpers.algorithms.messages.collectives import all_reduce_naive, broadcast_naive
+    from helpers.lessons.messages.algorithms.collectives import all_reduce_naive, broadcast_naive
 
     for parameter in model.parameters():
         broadcast_naive(comm, parameter.data)

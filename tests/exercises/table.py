@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from helpers.engines.server import PRELOAD
-from helpers.exercises.judging import is_right, judge, judge_all
-from helpers.exercises.observe import observe
-from helpers.exercises.spec import Case, Exercise, Observation, Verdict, WrongAnswer
+from helpers.checks.judging import is_right, judge, judge_all
+from helpers.checks.observe import observe
+from helpers.checks.spec import Case, Exercise, Observation, Verdict, WrongAnswer
+from helpers.engine.server import PRELOAD
 
 # Seconds for one case: TensorFlow takes a while for each graph.
 LIMIT = {"torch": 8.0, "tensorflow": 28.0}

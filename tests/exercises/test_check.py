@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import helpers
-from helpers.exercises import NoSuchExercise, apart, find
-from helpers.exercises import check as check_module
-from helpers.exercises.check import judged
+from helpers.checks import NoSuchExercise, apart, find
+from helpers.checks import check as check_module
+from helpers.checks.check import judged
 from helpers.instructor.hidden import HIDDEN_SEEDS, require
 from tests.exercises.table import stub
 

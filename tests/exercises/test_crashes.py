@@ -9,12 +9,19 @@ from typing import Any
 
 import pytest
 
-from helpers.algorithms.checkpoints.crashes import OUTCOMES, Disk, crashes
-from helpers.algorithms.checkpoints.files import RealFolder
-from helpers.exercises import find
-from helpers.exercises.judging import judge_all
-from helpers.exercises.lesson_17.crashes import Folder, Noted, crashed, files_on, stops, text_of
-from helpers.exercises.spec import Case, Observation, Verdict
+from helpers.checks import find
+from helpers.checks.judging import judge_all
+from helpers.checks.spec import Case, Observation, Verdict
+from helpers.lessons.cluster.algorithms.crashes import OUTCOMES, Disk, crashes
+from helpers.lessons.cluster.algorithms.files import RealFolder
+from helpers.lessons.cluster.exercises.crashes import (
+    Folder,
+    Noted,
+    crashed,
+    files_on,
+    stops,
+    text_of,
+)
 
 Write = Callable[..., None]
 EXERCISE = find("17.3")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from helpers.exercises import everything, find, of_lesson
-from helpers.exercises.apart import observe_apart
-from helpers.exercises.judging import judge, judge_all
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.checks import everything, find, of_lesson
+from helpers.checks.apart import observe_apart
+from helpers.checks.judging import judge, judge_all
+from helpers.checks.spec import Case, Exercise, Observation
 from helpers.instructor.hidden import HIDDEN_SEEDS
 from tests.exercises.right import right_answers
 from tests.exercises.table import Table, as_far_as_right, stub, tells, verdict

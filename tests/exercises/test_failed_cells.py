@@ -12,8 +12,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import helpers
-from helpers.exercises import find
-from helpers.exercises.check import known_status
+from helpers.checks import find
+from helpers.checks.check import known_status
 from helpers.instructor.hidden import require
 from helpers.notebook import failed_cells
 from helpers.notebook.failed_cells import Cells, defined
@@ -152,7 +152,7 @@ def test_a_first_cell_that_failed_defines_nothing(book: Book) -> None:
 def test_a_check_says_so_and_gives_no_points(
     book: Book, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("helpers.exercises.check.observe_apart", lambda *never: 1 / 0)
+    monkeypatch.setattr("helpers.checks.check.observe_apart", lambda *never: 1 / 0)
     exercise = find("02.4")
     book.shell.user_ns["fit"] = exercise.reference
     book.run("def fit(sizes, seconds):\n    return (")

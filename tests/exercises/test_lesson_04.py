@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from helpers.algorithms.devices import framework_steps
-from helpers.exercises import find
+from helpers.checks import find
+from helpers.lessons.frameworks.algorithms import framework_steps
 from tests.exercises.table import verdict
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("tensorflow")]

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import helpers
-from helpers.exercises import find
+from helpers.checks import find
 from helpers.instructor.hidden import HIDDEN_SEEDS
 from tests.exercises.table import Table
 

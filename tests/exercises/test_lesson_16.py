@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises import find
-from helpers.exercises.lesson_16.asha import Plain
-from helpers.exercises.lesson_16.promoted import reference as promoted
-from helpers.exercises.table import wrong_answers
+from helpers.checks import find
+from helpers.checks.table import wrong_answers
+from helpers.lessons.search.exercises.asha import Plain
+from helpers.lessons.search.exercises.promoted import reference as promoted
 from tests.exercises.table import verdict
 
 

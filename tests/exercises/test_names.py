@@ -9,8 +9,8 @@ from importlib import import_module
 from inspect import Parameter
 from typing import Any
 
-from helpers.exercises import everything
-from helpers.exercises.spec import Exercise
+from helpers.checks import everything
+from helpers.checks.spec import Exercise
 from helpers.instructor.build import ROOT, notebooks
 from helpers.instructor.build_notebook import code_cells, read
 
@@ -55,7 +55,7 @@ def _bare(node: ast.stmt, library: Any) -> Callable[..., Any]:
 
 def in_the_library(exercise: Exercise) -> Any:
     """What the modules that an exercise's lesson builds define by its name; None for nothing."""
-    for name in import_module(f"helpers.exercises.lesson_{exercise.lesson}").BUILDS:
+    for name in import_module(f"helpers.checks.lesson_{exercise.lesson}").BUILDS:
         module = import_module(f"helpers.algorithms.{name}")
         found = vars(module).get(exercise.function)
         if getattr(found, "__module__", None) == module.__name__:

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from helpers.exercises import find
-from helpers.exercises.judging import judge
-from helpers.exercises.observe import observe
-from helpers.exercises.spec import Observation, first_said
+from helpers.checks import find
+from helpers.checks.judging import judge
+from helpers.checks.observe import observe
+from helpers.checks.spec import Observation, first_said
 
 EXERCISE = find("03.5")
 AFTER_BACKWARD = next(w for w in EXERCISE.wrong if w.name == "after backward")

@@ -13,8 +13,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from helpers.exercises import find
-from helpers.exercises.judging import judge
+from helpers.checks import find
+from helpers.checks.judging import judge
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 CAPSTONE = "18_capstone.ipynb"

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from helpers import cli
-from helpers.exercises import everything, index, record
-from helpers.exercises.index import Entry
-from helpers.exercises.standing import next_lesson, standings, together
+from helpers.checks import everything, index, record
+from helpers.checks.index import Entry
+from helpers.checks.standing import next_lesson, standings, together
 from helpers.setup import places
 
 TWO = index.index()["02"]
@@ -57,8 +57,8 @@ def test_what_has_passed_stays_passed(kept: Path) -> None:
 
 COPIED = shutil.ignore_patterns("__pycache__", "algorithms", "instructor", "workloads", "views")
 CHECKED = """\
-from helpers.exercises import record
-from helpers.exercises.index import index
+from helpers.checks import record
+from helpers.checks.index import index
 from helpers.setup.places import ROOT
 
 assert ROOT.name == "course" and record.note("02.1", "passed", index()["02"])
@@ -187,7 +187,7 @@ def test_where_nothing_can_be_written_a_sentence_says_so(
     assert "cannot be read (Not a directory). Name another with COURSE_PROGRESS=" in " ".join(
         capfd.readouterr().out.split()
     )
-    monkeypatch.setattr("helpers.exercises.record.writable", lambda folder: False)
+    monkeypatch.setattr("helpers.checks.record.writable", lambda folder: False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "read-only"))
     assert cli.main(["progress"]) == 0
     assert "cannot be written to: what passes now is not kept." in capfd.readouterr().out

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from helpers.algorithms.servers.rule import Decision, Rule
-from helpers.algorithms.servers.update_rules import BoundedStaleness, SoftSync
-from helpers.exercises import find
-from helpers.exercises.drives.rules import Heavier, PlainSgd, Soft
-from helpers.exercises.judging import judge_all
-from helpers.exercises.observe import observe
+from helpers.checks import find
+from helpers.checks.drives.rules import Heavier, PlainSgd, Soft
+from helpers.checks.judging import judge_all
+from helpers.checks.observe import observe
+from helpers.engine.servers.rule import Decision, Rule
+from helpers.lessons.parameter_servers.algorithms.update_rules import BoundedStaleness, SoftSync
 
 
 def driven(rule: Rule, order: list[int]) -> list[tuple[Decision, list[float]]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.exercises import find
-from helpers.exercises.spec import Case, Observation
+from helpers.checks import find
+from helpers.checks.spec import Case, Observation
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from helpers.exercises import find
-from helpers.exercises.compare import told_apart
+from helpers.checks import find
+from helpers.checks.compare import told_apart
 from tests.exercises.table import verdict
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from helpers.exercises import everything
-from helpers.exercises.known import said
-from helpers.exercises.released import left_out
-from helpers.exercises.spec import Case, Observation, WrongAnswer, first_said
-from helpers.exercises.table import Answers, TableError, wrong_answers
+from helpers.checks import everything
+from helpers.checks.known import said
+from helpers.checks.released import left_out
+from helpers.checks.spec import Case, Observation, WrongAnswer, first_said
+from helpers.checks.table import Answers, TableError, wrong_answers
 from helpers.instructor.release.pack import blind
 
 SPEC = Path(__file__).parents[2] / "helpers" / "exercises" / "lesson_02" / "broadcast.py"

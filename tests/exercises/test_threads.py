@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from helpers.exercises import find
-from helpers.exercises.lesson_08 import meeting as drives
-from helpers.exercises.spec import Case
+from helpers.checks import find
+from helpers.checks.spec import Case
 from helpers.instructor.judge.meeting import _ALONE, _RETURN, Meeting
+from helpers.lessons.four_ways.exercises import meeting as drives
 
 EXERCISE = find("08.3")
 WRONG: dict[str, Any] = {answer.name: answer.function for answer in EXERCISE.wrong}

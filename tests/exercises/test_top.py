@@ -12,16 +12,16 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
 from nbformat.v4 import new_code_cell, new_notebook
 
-from helpers.exercises.index import Entry, index
-from helpers.exercises.record import SWITCH, Answer, load, note
-from helpers.exercises.standing import Standing
-from helpers.exercises.top import NOT_KEPT, Neighbour, _told, as_html, as_text
+from helpers.checks.index import Entry, index
+from helpers.checks.record import SWITCH, Answer, load, note
+from helpers.checks.standing import Standing
+from helpers.checks.top import NOT_KEPT, Neighbour, _told, as_html, as_text
 from helpers.instructor.build import notebooks
 from helpers.instructor.build_notebook import code_cells, execute, read
 from helpers.instructor.new import TEMPLATE
 
 ROOT = Path(__file__).parents[2]
-RIGHT = "from helpers.exercises import find\nright = find('02.4').reference\n"
+RIGHT = "from helpers.checks import find\nright = find('02.4').reference\n"
 CHECK = 'helpers.check("02.4", right)'
 POINTS = {entry.number: entry.points for entry in index()["02"]}
 MOST = sum(POINTS.values())
@@ -62,9 +62,7 @@ def test_the_top_follows_the_checks(kernel: Kernel) -> None:
     assert f"Lesson 02: 0 of 5 exercises, 0 of {MOST} points" in data["text/plain"]
     assert 'Next: <a href="03_data_parallelism.ipynb">03 Data parallelism</a>' in data["text/html"]
 
-    kernel.run(
-        f"{RIGHT}from helpers.exercises.check import known_status\nknown_status('02.4', right)"
-    )
+    kernel.run(f"{RIGHT}from helpers.checks.check import known_status\nknown_status('02.4', right)")
     assert not kernel.file.exists()  # a demonstration is no check
 
     shown = kernel.run(CHECK)
@@ -119,7 +117,7 @@ def test_what_it_says_where_the_file_cannot_be_used(
     note("02.1", "wrong", index()["02"])
     told = _told("02", [])
     assert told and told["text/plain"].endswith("not when checked last: 02.1.")
-    monkeypatch.setattr("helpers.exercises.record.writable", lambda folder: False)
+    monkeypatch.setattr("helpers.checks.record.writable", lambda folder: False)
     told = _told("02", [])
     assert told and "1 of 5 exercises" in told["text/plain"] and NOT_KEPT in told["text/html"]
     file.write_text("no JSON", encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.exercises import everything, find
+from helpers.checks import everything, find
 from tests.exercises import verdicts
 from tests.exercises.mutants import mutants, needed
 from tests.exercises.verdicts import Row, differences, passing, plain, read, rows, write

@@ -23,8 +23,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from helpers.exercises import everything, find
-from helpers.exercises.spec import Exercise
+from helpers.checks import everything, find
+from helpers.checks.spec import Exercise
 from tests.exercises.mutants import Function, mutants
 from tests.exercises.right import right_answers
 from tests.exercises.table import LIMIT, Table, stub

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers.frameworks import script, setting
-from helpers.frameworks.alone import train_alone
+from helpers.lessons.frameworks.experiments import setting
+from helpers.lessons.frameworks.experiments.alone import train_alone
+from helpers.notebook import script
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSON = ROOT / "solutions" / "04_frameworks.ipynb"

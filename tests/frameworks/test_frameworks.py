@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.frameworks import setting
-from helpers.frameworks.alone import train_alone
-from helpers.frameworks.measure import Measured, measure, read_timeline
-from helpers.frameworks.ways import WAYS, Run, train
+from helpers.lessons.frameworks.experiments import setting
+from helpers.lessons.frameworks.experiments.alone import train_alone
+from helpers.lessons.frameworks.experiments.measure import Measured, measure, read_timeline
+from helpers.lessons.frameworks.experiments.ways import WAYS, Run, train
 
 STEPS = 50
 EVERYDAY = {"own", "torch DDP", "multi-worker", "horovod torch", "horovod keras"}

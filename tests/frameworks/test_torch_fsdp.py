@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.data_parallel.data_parallel import broadcast_parameters
-from helpers.algorithms.data_parallel.sharding import Sharded
-from helpers.engines.comm import Comm
-from helpers.frameworks.torch_fsdp import TorchSharded
-from helpers.workloads.transformer import text, token_loss, transformer
+from helpers.engine.comm import Comm
+from helpers.lessons.data_parallel.algorithms.data_parallel import broadcast_parameters
+from helpers.lessons.sharding.algorithms.sharding import Sharded
+from helpers.lessons.sharding.experiments.torch_fsdp import TorchSharded
+from helpers.lessons.splitting.experiments.transformer import text, token_loss, transformer
 
 pytestmark = pytest.mark.real
 

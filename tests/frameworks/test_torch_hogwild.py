@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 import helpers
-from helpers.engines.errors import RankFailed
-from helpers.frameworks.torch_hogwild import hogwild, lost, shared
-from helpers.workloads.digits_task import DigitsTask
+from helpers.engine.errors import RankFailed
+from helpers.lessons.asynchronous.experiments.torch_hogwild import hogwild, lost, shared
+from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
 
 pytestmark = pytest.mark.real
 

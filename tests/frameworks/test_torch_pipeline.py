@@ -6,11 +6,15 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
-from helpers.algorithms.pipeline.schedules import gpipe, interleaved, one_forward_one_backward
-from helpers.algorithms.pipeline.zero_bubble import zero_bubble
-from helpers.frameworks.torch_pipeline import SCHEDULES, TorchPipeline
-from helpers.workloads.transformer import text, token_loss, transformer
+from helpers.lessons.pipelines.algorithms.pipeline import Pipeline, cut, microbatches
+from helpers.lessons.pipelines.algorithms.schedules import (
+    gpipe,
+    interleaved,
+    one_forward_one_backward,
+)
+from helpers.lessons.pipelines.algorithms.zero_bubble import zero_bubble
+from helpers.lessons.pipelines.experiments.torch_pipeline import SCHEDULES, TorchPipeline
+from helpers.lessons.splitting.experiments.transformer import text, token_loss, transformer
 
 OURS = {
     "GPipe": gpipe,

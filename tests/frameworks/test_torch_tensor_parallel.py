@@ -6,13 +6,13 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.data_parallel.data_parallel import DataParallel, rows_of
-from helpers.algorithms.messages.mesh import Mesh
-from helpers.algorithms.splitting.vocabulary_parallel import (
+from helpers.lessons.bandwidth.algorithms.mesh import Mesh
+from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel, rows_of
+from helpers.lessons.sharding.algorithms.vocabulary_parallel import (
     parallel_transformer,
     vocabulary_cross_entropy,
 )
-from helpers.workloads.transformer import text, token_loss, transformer
+from helpers.lessons.splitting.experiments.transformer import text, token_loss, transformer
 
 pytestmark = pytest.mark.real
 
@@ -23,7 +23,7 @@ SHAPE = {"vocabulary": 16, "width": 16, "heads": 4, "blocks": 2, "length": 6}
 def _both(comm, tied):
     from torch.distributed.device_mesh import init_device_mesh
 
-    from helpers.frameworks import torch_tensor_parallel as theirs
+    from helpers.lessons.sharding.experiments import torch_tensor_parallel as theirs
 
     # Each rank from other weights: both sides have to begin with rank 0's.
     ours = parallel_transformer(transformer(**SHAPE, tied=tied, seed=comm.rank), comm)
@@ -71,7 +71,7 @@ def test_equal_to_dtensor_step_by_step(size, tied):
 def _both_on_a_mesh(comm):
     from torch.distributed.device_mesh import init_device_mesh
 
-    from helpers.frameworks import torch_tensor_parallel as theirs
+    from helpers.lessons.sharding.experiments import torch_tensor_parallel as theirs
 
     mesh = Mesh(comm, 2, 2)
     ours = parallel_transformer(transformer(**SHAPE, seed=comm.rank), mesh.row)
@@ -119,7 +119,7 @@ def test_heads_that_do_not_divide_are_refused():
     def job(comm):
         from torch.distributed.device_mesh import init_device_mesh
 
-        from helpers.frameworks.torch_tensor_parallel import parallelize
+        from helpers.lessons.sharding.experiments.torch_tensor_parallel import parallelize
 
         with pytest.raises(ValueError, match="3 ranks do not share 4 heads evenly"):
             parallelize(transformer(**SHAPE), init_device_mesh("cpu", (comm.size,)))

@@ -16,7 +16,7 @@ from helpers.instructor.build_notebook import ran
 CELL = "from helpers.workloads.mine import run\nrun()"
 FILES = {
     "workloads/mine.py": '"""A run."""\n\nfrom helpers.algorithms.rule import rule\n'
-    "from helpers.engines.comm import Comm\n\n\ndef run():\n    return rule(1)  # once\n",
+    "from helpers.engine.comm import Comm\n\n\ndef run():\n    return rule(1)  # once\n",
     "algorithms/rule.py": "def rule(x):\n    return x\n",
     "algorithms/other.py": "def other(x):\n    return x\n",
     "engines/comm.py": "class Comm:\n    pass\n",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.exercises import find, of_lesson
-from helpers.exercises.table import TableError
+from helpers.checks import find, of_lesson
+from helpers.checks.table import TableError
 from helpers.instructor.grades import ExerciseGrade, SubmissionGrade
 from helpers.instructor.grading import GradingError
 from helpers.instructor.grading.roster import Person

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.exercises import apart, find
+from helpers.checks import apart, find
 from helpers.instructor.hidden import require
 
 FIT = find("02.4")

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.workloads.actor_settings import TIC_TAC_TOE
-from helpers.workloads.actor_speedup import (
+from helpers.lessons.actors.experiments.actor_settings import TIC_TAC_TOE
+from helpers.lessons.actors.experiments.actor_speedup import (
     Row,
     costs,
     measured,
@@ -17,7 +17,7 @@ from helpers.workloads.actor_speedup import (
     speedups,
     steps_to_score,
 )
-from helpers.workloads.shared_actors import Look
+from helpers.lessons.actors.experiments.shared_actors import Look
 
 SHORT = TIC_TAC_TOE._replace(games=2, steps=2, updates=6)
 

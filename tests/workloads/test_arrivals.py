@@ -10,13 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import helpers
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import Asynchronous, SpareReplicas, Synchronous
-from helpers.workloads import arrivals
-from helpers.workloads.arrivals import Arrivals, asynchronous, synchronous
-from helpers.workloads.digits_task import DigitsTask
-from helpers.workloads.step_times import Constant, Gamma, HeavyTail, OneSlow
-from helpers.workloads.stragglers import FittedStragglers
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import (
+    Asynchronous,
+    SpareReplicas,
+    Synchronous,
+)
+from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
+from helpers.lessons.parameter_servers.experiments.step_times import (
+    Constant,
+    Gamma,
+    HeavyTail,
+    OneSlow,
+)
+from helpers.lessons.spare_replicas.experiments import arrivals
+from helpers.lessons.spare_replicas.experiments.arrivals import Arrivals, asynchronous, synchronous
+from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
 
 EITHER_WAY = pytest.mark.parametrize("run", [arrivals._by_heap, arrivals._by_windows])
 

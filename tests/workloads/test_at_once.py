@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.engines.errors import RankFailed
-from helpers.workloads.at_once import at_once
+from helpers.engine.errors import RankFailed
+from helpers.lessons.asynchronous.experiments.at_once import at_once
 
 pytestmark = pytest.mark.real
 

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.algorithms.racing.rates import best_rate
-from helpers.algorithms.racing.runs import Run
-from helpers.algorithms.racing.timing import timed
-from helpers.workloads.capstone import race
-from helpers.workloads.capstone.elsewhere import predicted_times
-from helpers.workloads.capstone.logbook import MIME, Logbook, broken
-from helpers.workloads.capstone.settings import CLOCK, HOSTS, PROCESSES, WAYS, Setting
-from helpers.workloads.capstone.ways import train, updates_of
-from helpers.workloads.worn_digits import WIDTHS, WornTask, worn_digits
+from helpers.lessons.capstone.algorithms.rates import best_rate
+from helpers.lessons.capstone.algorithms.runs import Run
+from helpers.lessons.capstone.algorithms.timing import timed
+from helpers.lessons.capstone.experiments import race
+from helpers.lessons.capstone.experiments.elsewhere import predicted_times
+from helpers.lessons.capstone.experiments.logbook import MIME, Logbook, broken
+from helpers.lessons.capstone.experiments.settings import CLOCK, HOSTS, PROCESSES, WAYS, Setting
+from helpers.lessons.capstone.experiments.ways import train, updates_of
+from helpers.lessons.capstone.experiments.worn_digits import WIDTHS, WornTask, worn_digits
 
 FEW = replace(PROCESSES.on_clock(), steps=60)
 GIVEN = {"processes": {"first": "synchronous", "best": "synchronous"}}

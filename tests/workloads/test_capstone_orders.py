@@ -6,12 +6,12 @@ import math
 
 import pytest
 
-from helpers.algorithms.racing.paired import compare
-from helpers.algorithms.racing.timing import timed
-from helpers.workloads.capstone import orders
-from helpers.workloads.capstone.logbook import Logbook
-from helpers.workloads.capstone.race import tables
-from helpers.workloads.capstone.settings import WAYS
+from helpers.lessons.capstone.algorithms.paired import compare
+from helpers.lessons.capstone.algorithms.timing import timed
+from helpers.lessons.capstone.experiments import orders
+from helpers.lessons.capstone.experiments.logbook import Logbook
+from helpers.lessons.capstone.experiments.race import tables
+from helpers.lessons.capstone.experiments.settings import WAYS
 
 A, B = WAYS[:2]
 Results = dict[str, tuple[dict[str, list[float]], dict[str, list[float]]]]

@@ -18,7 +18,7 @@ FIRST = ("setup", "exercise-18-4", "exercise-18-5", "exercise-18-6")
 # Runs that nobody made: each way has its own pace, which `seed` deals out.
 DATA = """\
 import numpy as np
-from helpers.workloads.capstone.logbook import Logbook
+from helpers.lessons.capstone.experiments.logbook import Logbook
 
 difference_of = compare
 book, dealt = Logbook(None), np.random.default_rng({seed})

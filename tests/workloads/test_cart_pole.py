@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.algorithms.actors.returns import n_step_returns
-from helpers.workloads.actor_settings import CART_POLE
-from helpers.workloads.cart_pole import CartPole
-from helpers.workloads.games import Played, Policy, first_returns, rollout
+from helpers.lessons.actors.algorithms.returns import n_step_returns
+from helpers.lessons.actors.experiments.actor_settings import CART_POLE
+from helpers.lessons.actors.experiments.cart_pole import CartPole
+from helpers.lessons.actors.experiments.games import Played, Policy, first_returns, rollout
 
 
 def upright(seen: torch.Tensor) -> torch.Tensor:

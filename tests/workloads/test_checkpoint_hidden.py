@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.workloads.checkpoint_hidden import (
+from helpers.lessons.cluster.experiments.checkpoint_hidden import (
     WAYS,
     Cost,
     PacedFolder,
@@ -16,7 +16,7 @@ from helpers.workloads.checkpoint_hidden import (
     hidden,
     hidden_words,
 )
-from helpers.workloads.checkpoint_training import Setting
+from helpers.lessons.cluster.experiments.checkpoint_training import Setting
 
 SMALL = Setting(steps=4, every=2, hidden=(12,), keep=1)
 

@@ -10,14 +10,20 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.checkpoints.files import RealFolder
-from helpers.algorithms.checkpoints.format import index_name, latest, part_name
-from helpers.engines.errors import RankFailed
-from helpers.workloads.checkpoint_kills import SAME, Kills, killed, newest, resumed
-from helpers.workloads.checkpoint_notes import Notes
-from helpers.workloads.checkpoint_run import trains
-from helpers.workloads.checkpoint_training import Setting
-from helpers.workloads.checkpoint_ways import WAYS, copied
+from helpers.engine.errors import RankFailed
+from helpers.lessons.cluster.algorithms.files import RealFolder
+from helpers.lessons.cluster.algorithms.format import index_name, latest, part_name
+from helpers.lessons.cluster.experiments.checkpoint_kills import (
+    SAME,
+    Kills,
+    killed,
+    newest,
+    resumed,
+)
+from helpers.lessons.cluster.experiments.checkpoint_notes import Notes
+from helpers.lessons.cluster.experiments.checkpoint_run import trains
+from helpers.lessons.cluster.experiments.checkpoint_training import Setting
+from helpers.lessons.cluster.experiments.checkpoint_ways import WAYS, copied
 
 SHORT = Setting(steps=6, every=2, hidden=(12,))
 
@@ -99,7 +105,7 @@ def test_what_is_left_out_of_a_checkpoint_shows(missing: str, tmp_path: Path) ->
     """The curve would not go on if any of these were not in it: the check above can fail."""
 
     def forgets(comm: Any, path: Path) -> list[float]:
-        from helpers.workloads.checkpoint_training import Training
+        from helpers.lessons.cluster.experiments.checkpoint_training import Training
 
         training = Training(comm, SHORT)
         for _ in range(2):
@@ -151,7 +157,7 @@ def test_a_training_at_its_end_takes_no_step(tmp_path: Path) -> None:
 
 def test_what_the_background_cannot_write_is_told(tmp_path: Path) -> None:
     def full(comm: Any, path: Path) -> None:
-        from helpers.workloads.checkpoint_ways import Background
+        from helpers.lessons.cluster.experiments.checkpoint_ways import Background
 
         class Full(RealFolder):
             def write(self, name: str, data: bytes) -> None:
@@ -169,8 +175,8 @@ def test_a_background_save_is_of_the_values_at_the_call(tmp_path: Path) -> None:
     def changes(comm: Any, path: Path) -> float:
         import threading
 
-        from helpers.algorithms.checkpoints.format import read_part
-        from helpers.workloads.checkpoint_ways import Background
+        from helpers.lessons.cluster.algorithms.format import read_part
+        from helpers.lessons.cluster.experiments.checkpoint_ways import Background
 
         gate = threading.Event()
 

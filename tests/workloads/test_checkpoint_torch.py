@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 
 import helpers
-from helpers.workloads.checkpoint_kills import resumed
-from helpers.workloads.checkpoint_promises import AT_THE_CALL, CASES, LATER, promises
-from helpers.workloads.checkpoint_torch import METADATA, torch_latest
-from helpers.workloads.checkpoint_training import Setting
+from helpers.lessons.cluster.experiments.checkpoint_kills import resumed
+from helpers.lessons.cluster.experiments.checkpoint_promises import (
+    AT_THE_CALL,
+    CASES,
+    LATER,
+    promises,
+)
+from helpers.lessons.cluster.experiments.checkpoint_torch import METADATA, torch_latest
+from helpers.lessons.cluster.experiments.checkpoint_training import Setting
 
 SHORT = Setting(steps=6, every=2, hidden=(12,))
 pytestmark = pytest.mark.real

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import helpers
-from helpers.engines.comm import Comm
-from helpers.engines.hosts import namespaces
-from helpers.engines.slurm import site as sites
-from helpers.engines.slurm.site import Site, SiteFailed
-from helpers.workloads import cluster_here
-from helpers.workloads.cluster_here import filled_in, here
+from helpers.engine.comm import Comm
+from helpers.engine.hosts import namespaces
+from helpers.engine.slurm import site as sites
+from helpers.engine.slurm.site import Site, SiteFailed
+from helpers.lessons.cluster.experiments import cluster_here
+from helpers.lessons.cluster.experiments.cluster_here import filled_in, here
 from tests.slurm import needs_slurm, site_for_a_test
 
 slurm = site_for_a_test
@@ -32,7 +32,7 @@ def test_the_course_s_own_slurm_is_taken_and_what_was_sent_is_shown(slurm: Site)
     assert list(ran) == [0, 1, 2, 3] and ran.job.isdigit()
     told = filled_in(ran).splitlines()
     assert "- #SBATCH --output=run-%j.log" in told and "+ #SBATCH --output=RUN/job.log" in told
-    assert '- set -- "$@"' in told and "+ set -- -m helpers.engines.cluster.rank RUN" in told
+    assert '- set -- "$@"' in told and "+ set -- -m helpers.engine.cluster.rank RUN" in told
     assert str(Path.home()) not in "".join(told)
 
 

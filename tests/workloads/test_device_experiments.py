@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import helpers
-from helpers.algorithms.devices.device_graphs import log_then_assign
-from helpers.algorithms.devices.device_memory import least_peak, step_memory
-from helpers.algorithms.devices.placement import Op, place
-from helpers.engines.tf_cluster import run_cluster
-from helpers.exercises.lesson_01.order import ORDERS, peak_of
-from helpers.exercises.lesson_01.order import SHOWN as BRANCHES
-from helpers.exercises.lesson_01.place import SHOWN as OPS
-from helpers.workloads.device_experiments import (
+from helpers.engine.tf_cluster import run_cluster
+from helpers.lessons.devices.algorithms.device_graphs import log_then_assign
+from helpers.lessons.devices.algorithms.device_memory import least_peak, step_memory
+from helpers.lessons.devices.algorithms.placement import Op, place
+from helpers.lessons.devices.exercises.order import ORDERS, peak_of
+from helpers.lessons.devices.exercises.order import SHOWN as BRANCHES
+from helpers.lessons.devices.exercises.place import SHOWN as OPS
+from helpers.lessons.devices.experiments import (
     control,
     logical,
     memory,
@@ -25,7 +25,7 @@ from helpers.workloads.device_experiments import (
     placement,
     servers,
 )
-from helpers.workloads.device_experiments.graphs import Node, Seen, short, stem
+from helpers.lessons.devices.experiments.graphs import Node, Seen, short, stem
 
 MIB = 2**20
 needs_tensorflow = pytest.mark.skipif(

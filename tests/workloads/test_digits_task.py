@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from helpers.workloads.digits import CLASSES, PIXELS
-from helpers.workloads.digits_task import DigitsTask
-from helpers.workloads.models import mlp
+from helpers.lessons.data_parallel.experiments.digits import CLASSES, PIXELS
+from helpers.lessons.data_parallel.experiments.models import mlp
+from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
 
 WIDTHS = [(PIXELS, CLASSES), (PIXELS, 9, CLASSES), (PIXELS, 12, 7, CLASSES)]
 

@@ -9,11 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from helpers.workloads import elastic_job
-from helpers.workloads.elastic_job import LEAST_GAP, MOST_GAP, Job, plans, through_kills
-from helpers.workloads.elastic_nodes import JobFailed, Nodes
-from helpers.workloads.elastic_story import Moment, told
-from helpers.workloads.elastic_training import Step, Training, last_step, note
+from helpers.lessons.cluster.experiments import elastic_job
+from helpers.lessons.cluster.experiments.elastic_job import (
+    LEAST_GAP,
+    MOST_GAP,
+    Job,
+    plans,
+    through_kills,
+)
+from helpers.lessons.cluster.experiments.elastic_nodes import JobFailed, Nodes
+from helpers.lessons.cluster.experiments.elastic_story import Moment, told
+from helpers.lessons.cluster.experiments.elastic_training import Step, Training, last_step, note
 
 
 class Folder(Nodes):
@@ -37,7 +43,7 @@ def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
             losses.append(training.loss())
         return [losses]
 
-    monkeypatch.setattr("helpers.engines.run.run", run)
+    monkeypatch.setattr("helpers.engine.run.run", run)
 
 
 class Pretends:

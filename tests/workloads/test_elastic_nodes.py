@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from helpers.workloads.elastic_nodes import Command, JobFailed, Nodes
+from helpers.lessons.cluster.experiments.elastic_nodes import Command, JobFailed, Nodes
 
 pytestmark = pytest.mark.real
 
@@ -32,7 +32,7 @@ time.sleep(600)
 CALLER = """
 import sys, time
 from pathlib import Path
-from helpers.workloads.elastic_nodes import Command, Nodes
+from helpers.lessons.cluster.experiments.elastic_nodes import Command, Nodes
 nodes = Nodes()
 print(nodes.folder, flush=True)
 nodes.start("a", Command(["python", "-c", sys.argv[2], sys.argv[1], "2", sys.argv[2]]))

@@ -9,12 +9,18 @@ from pathlib import Path
 import psutil
 import pytest
 
-from helpers.workloads import elastic_horovod, elastic_quorum
-from helpers.workloads.elastic_horovod import NoHorovod, on_horovod
-from helpers.workloads.elastic_quorum import NoTorchft, Quorum, lost, together, with_quorum
-from helpers.workloads.elastic_story import Elastic
-from helpers.workloads.elastic_torchrun import on_torchrun
-from helpers.workloads.elastic_training import Step
+from helpers.lessons.cluster.experiments import elastic_horovod, elastic_quorum
+from helpers.lessons.cluster.experiments.elastic_horovod import NoHorovod, on_horovod
+from helpers.lessons.cluster.experiments.elastic_quorum import (
+    NoTorchft,
+    Quorum,
+    lost,
+    together,
+    with_quorum,
+)
+from helpers.lessons.cluster.experiments.elastic_story import Elastic
+from helpers.lessons.cluster.experiments.elastic_torchrun import on_torchrun
+from helpers.lessons.cluster.experiments.elastic_training import Step
 
 pytestmark = pytest.mark.real
 

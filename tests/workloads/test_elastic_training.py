@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import helpers
-from helpers.workloads.elastic_training import (
+from helpers.lessons.cluster.experiments.elastic_training import (
     BATCH,
     PARTS,
     Notes,

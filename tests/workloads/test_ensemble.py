@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.algorithms.search.rungs import Job
-from helpers.algorithms.search.validation import paired_p_value
-from helpers.workloads.ensemble import (
+from helpers.lessons.search.algorithms.rungs import Job
+from helpers.lessons.search.algorithms.validation import paired_p_value
+from helpers.lessons.search.experiments.ensemble import (
     Member,
     Voted,
     in_one_graph,
@@ -19,7 +19,7 @@ from helpers.workloads.ensemble import (
     of_search,
     verdict,
 )
-from helpers.workloads.search_models import Models, split
+from helpers.lessons.search.experiments.search_models import Models, split
 
 TRIALS = (6, 7, 1)
 

@@ -11,10 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from helpers.algorithms.failures.effective import effective_share
-from helpers.algorithms.failures.interval import best_interval
-from helpers.algorithms.failures.quorum import quorum_share
-from helpers.workloads.failure_clock import Job, Luck, Span, best_on_clock, luck, run, share
+from helpers.lessons.cluster.algorithms.effective import effective_share
+from helpers.lessons.cluster.algorithms.interval import best_interval
+from helpers.lessons.cluster.algorithms.quorum import quorum_share
+from helpers.lessons.cluster.experiments.failure_clock import (
+    Job,
+    Luck,
+    Span,
+    best_on_clock,
+    luck,
+    run,
+    share,
+)
 
 HOUR = 1.0  # a job of one GPU that fails every hour
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.algorithms.failures.effective import effective_share
-from helpers.algorithms.failures.interval import young_interval
-from helpers.workloads import failure_published as published
-from helpers.workloads import failure_settings as chosen
-from helpers.workloads.failure_clock import luck, run, share
+from helpers.lessons.cluster.algorithms.effective import effective_share
+from helpers.lessons.cluster.algorithms.interval import young_interval
+from helpers.lessons.cluster.experiments import failure_published as published
+from helpers.lessons.cluster.experiments import failure_settings as chosen
+from helpers.lessons.cluster.experiments.failure_clock import luck, run, share
 
 
 @pytest.fixture(scope="module")

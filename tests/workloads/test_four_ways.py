@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from helpers.workloads.four_ways import WAYS, WayRun, train_way
 
 import helpers
-from helpers.engines.errors import RankFailed, RunTimeout
-from helpers.exercises.drives.tf_graphs import stands_for, task_of, together
-from helpers.notebook.views.four_ways_view import four_alt, four_figure, loss_figure
-from helpers.workloads.four_ways import WAYS, WayRun, model, train_way
-from helpers.workloads.four_ways.record import Gradient
-from helpers.workloads.four_ways.runs import own, train_alone
+from helpers.checks.drives.tf_graphs import stands_for, task_of, together
+from helpers.engine.errors import RankFailed, RunTimeout
+from helpers.lessons.four_ways.experiments import model
+from helpers.lessons.four_ways.experiments.record import Gradient
+from helpers.lessons.four_ways.experiments.runs import own, train_alone
+from helpers.lessons.four_ways.figures.four_ways_view import four_alt, four_figure, loss_figure
 
 pytestmark = [
     pytest.mark.tensorflow,
@@ -124,7 +125,7 @@ def test_a_function_of_ones_own_takes_the_place_of_the_courses() -> None:
 @pytest.mark.real
 def test_an_error_in_a_thread_ends_the_run() -> None:
     def fails(session: Any, updates: Any, step: Any, last: int) -> None:
-        from helpers.algorithms.devices.four_ways import run_threads
+        from helpers.lessons.four_ways.algorithms.four_ways import run_threads
 
         run_threads(session, updates, "no such tensor:0", last)
 
@@ -220,7 +221,7 @@ def shared(comm: Any) -> tuple[list[int], list[int]]:
     """Two clients count on a server together, and each on its own device alone."""
     import tensorflow as tf
 
-    from helpers.exercises.drives.tf import settings
+    from helpers.checks.drives.tf import settings
 
     v1, made = tf.compat.v1, []
     for index in range(2):

@@ -8,12 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import helpers
-from helpers.algorithms.actors.returns import n_step_returns
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import Asynchronous, Synchronous
-from helpers.workloads.actor_task import ActorTask
-from helpers.workloads.games import Played, first_returns, gumbel, one_thread, rollout
-from helpers.workloads.tic_tac_toe import TicTacToe
+from helpers.lessons.actors.algorithms.returns import n_step_returns
+from helpers.lessons.actors.experiments.actor_task import ActorTask
+from helpers.lessons.actors.experiments.games import (
+    Played,
+    first_returns,
+    gumbel,
+    one_thread,
+    rollout,
+)
+from helpers.lessons.actors.experiments.tic_tac_toe import TicTacToe
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous, Synchronous
 
 ROWS = ((0, 1, 2), (3, 4, 5), (6, 7, 8))
 COLUMNS = ((0, 3, 6), (1, 4, 7), (2, 5, 8))

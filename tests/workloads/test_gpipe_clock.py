@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.algorithms.pipeline.schedules import bubble
-from helpers.workloads.gpipe_clock import (
+from helpers.lessons.pipelines.algorithms.schedules import bubble
+from helpers.lessons.pipelines.experiments.gpipe_clock import (
     BUBBLE_ALONE,
     DEVICES,
     FITTED,
@@ -14,7 +14,7 @@ from helpers.workloads.gpipe_clock import (
     speedups,
     throughput,
 )
-from helpers.workloads.published import load
+from helpers.notebook.published import load
 
 
 def test_published_speedups_within_fifteen_per_cent():

@@ -5,9 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 
-from helpers.algorithms.compression.loss_scale import DynamicLossScale
-from helpers.workloads.half_training import train
-from helpers.workloads.sentences import ALPHABET, CONTEXT, CharacterModel, characters, text
+from helpers.lessons.fewer_bits.algorithms.loss_scale import DynamicLossScale
+from helpers.lessons.fewer_bits.experiments.half_training import train
+from helpers.lessons.fewer_bits.experiments.sentences import (
+    ALPHABET,
+    CONTEXT,
+    CharacterModel,
+    characters,
+    text,
+)
 
 
 @pytest.mark.thorough

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.workloads.digits import PIXELS, digits
+from helpers.lessons.data_parallel.experiments.digits import PIXELS, digits
 
 TRAIN, TEST = 30, 10
 

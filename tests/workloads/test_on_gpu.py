@@ -6,8 +6,7 @@ import pytest
 
 from benchmarks import gpu_figures
 from benchmarks.kept import REPOSITORY, Store
-from helpers.notebook.views import gpu_view
-from helpers.workloads import on_gpu
+from helpers.notebook import gpu_view, on_gpu
 
 H200 = "intel-xeon-16-cores-nvidia-h200"
 STEP = "a training step, 408 million parameters, 8192 tokens"

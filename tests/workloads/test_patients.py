@@ -10,18 +10,18 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.quantization.calibration import Percentile
-from helpers.algorithms.quantization.folding import fold
-from helpers.algorithms.quantization.quantized_model import (
+from helpers.lessons.quantization.algorithms.calibration import Percentile
+from helpers.lessons.quantization.algorithms.folding import fold
+from helpers.lessons.quantization.algorithms.quantized_model import (
     in_dtype,
     quantize_dynamic,
     quantize_static,
     quantize_weights,
 )
-from helpers.algorithms.quantization.quantized_training import convert
-from helpers.workloads import patients
-from helpers.workloads.model_file import save
-from helpers.workloads.patients import (
+from helpers.lessons.quantization.algorithms.quantized_training import convert
+from helpers.lessons.quantization.experiments import patients
+from helpers.lessons.quantization.experiments.model_file import save
+from helpers.lessons.quantization.experiments.patients import (
     Patient,
     accuracy,
     agreement,

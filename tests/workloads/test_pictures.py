@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from helpers.workloads.pictures import pictures
+from helpers.lessons.data_parallel.experiments.pictures import pictures
 
 
 def test_the_pictures_are_those_of_load_digits():
@@ -24,7 +24,7 @@ def test_the_pictures_are_those_of_load_digits():
 @pytest.mark.thorough
 @pytest.mark.real
 def test_scikit_learn_is_not_imported():
-    told = "import sys; from helpers.workloads.digits import digits; digits(); "
+    told = "import sys; from helpers.lessons.data_parallel.experiments.digits import digits; digits(); "
     told += "print(any(name.startswith('sklearn') for name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]

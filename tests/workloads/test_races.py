@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from helpers.exercises import find
-from helpers.exercises.lesson_15 import counts, under_test
-from helpers.exercises.spec import Case
-from helpers.workloads import races
+from helpers.checks import find
+from helpers.checks.spec import Case
+from helpers.lessons.actors.exercises import counts, under_test
+from helpers.lessons.actors.experiments import races
 
 NUMBERS = ("15.3", "15.4", "15.5")
 

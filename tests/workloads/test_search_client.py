@@ -14,10 +14,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from helpers.workloads import search_client, search_server
-from helpers.workloads.search_cluster import Client, of_trials, read, run_clients, top
-from helpers.workloads.search_graph import batches, first_weights
-from helpers.workloads.search_models import Models
+from helpers.lessons.search.experiments import search_client, search_server
+from helpers.lessons.search.experiments.search_cluster import (
+    Client,
+    of_trials,
+    read,
+    run_clients,
+    top,
+)
+from helpers.lessons.search.experiments.search_graph import batches, first_weights
+from helpers.lessons.search.experiments.search_models import Models
 
 ROOT = Path(__file__).resolve().parents[2]
 

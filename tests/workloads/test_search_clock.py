@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.algorithms.search.asha import Asha
-from helpers.algorithms.search.halving import RandomSearch, SuccessiveHalving
-from helpers.algorithms.search.rungs import Job
-from helpers.workloads.search_clock import Span, decisions, on_clock, speeds
-from helpers.workloads.search_models import Synthetic
-from helpers.workloads.search_processes import Search
-from helpers.workloads.search_promotions import counted, expected, shares, shuffled
+from helpers.lessons.search.algorithms.asha import Asha
+from helpers.lessons.search.algorithms.halving import RandomSearch, SuccessiveHalving
+from helpers.lessons.search.algorithms.rungs import Job
+from helpers.lessons.search.experiments.search_clock import Span, decisions, on_clock, speeds
+from helpers.lessons.search.experiments.search_models import Synthetic
+from helpers.lessons.search.experiments.search_processes import Search
+from helpers.lessons.search.experiments.search_promotions import counted, expected, shares, shuffled
 
 MADE = {
     "random": lambda: RandomSearch(30, 9),

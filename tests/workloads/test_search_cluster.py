@@ -14,9 +14,9 @@ import numpy as np
 import psutil
 import pytest
 
-from helpers.workloads.ensemble import in_torch, of_files
-from helpers.workloads.search_cluster import Client, of_trials, run_clients, top
-from helpers.workloads.search_rows import parts
+from helpers.lessons.search.experiments.ensemble import in_torch, of_files
+from helpers.lessons.search.experiments.search_cluster import Client, of_trials, run_clients, top
+from helpers.lessons.search.experiments.search_rows import parts
 
 pytestmark = [pytest.mark.real, pytest.mark.tensorflow]
 pytest.importorskip("tensorflow")

@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from helpers.algorithms.search.ranges import Choice
-from helpers.algorithms.search.rungs import Job
-from helpers.workloads.best_of_many import alike, chosen, held_out
-from helpers.workloads.search_models import SPACE, Models, Synthetic, split
-from helpers.workloads.search_rows import parts
+from helpers.lessons.search.algorithms.ranges import Choice
+from helpers.lessons.search.algorithms.rungs import Job
+from helpers.lessons.search.experiments.best_of_many import alike, chosen, held_out
+from helpers.lessons.search.experiments.search_models import SPACE, Models, Synthetic, split
+from helpers.lessons.search.experiments.search_rows import parts
 
 
 def test_no_row_is_in_two_parts() -> None:
@@ -58,7 +58,7 @@ def test_a_step_is_that_of_torch() -> None:
     models = Models(0, given={0: given})
     network, data = models.network(0), split(0)
     optimizer = torch.optim.SGD(network.parameters(), 0.2, momentum=0.8, weight_decay=0.01)
-    from helpers.workloads.digits import batches
+    from helpers.lessons.data_parallel.experiments.digits import batches
 
     order = batches(len(data.train.y), 32, 0)
     for _ in range(12):

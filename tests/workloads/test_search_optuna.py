@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("optuna")
 
-from helpers.algorithms.search.ranges import Choice, LogUniform, Uniform
-from helpers.algorithms.search.rungs import Job
-from helpers.workloads.search_models import SPACE, Models
-from helpers.workloads.search_optuna import (
+from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Uniform
+from helpers.lessons.search.algorithms.rungs import Job
+from helpers.lessons.search.experiments.search_models import SPACE, Models
+from helpers.lessons.search.experiments.search_optuna import (
     ask_and_tell,
     different,
     on_optuna,

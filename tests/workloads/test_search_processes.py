@@ -16,14 +16,18 @@ import psutil
 import pytest
 import torch
 
-from helpers.algorithms.search.asha import Asha
-from helpers.algorithms.search.halving import RandomSearch, SuccessiveHalving
-from helpers.algorithms.search.rungs import Job
-from helpers.engines.crew.workers import Crew, Nursery, SearchFailed, ended
-from helpers.workloads import search_clock, search_processes
-from helpers.workloads.search_kills import WAYS, killed
-from helpers.workloads.search_models import Models, Synthetic
-from helpers.workloads.search_processes import SearchTimeout, on_processes, replayed
+from helpers.lessons.search.algorithms.asha import Asha
+from helpers.lessons.search.algorithms.halving import RandomSearch, SuccessiveHalving
+from helpers.lessons.search.algorithms.rungs import Job
+from helpers.lessons.search.experiments import search_clock, search_processes
+from helpers.lessons.search.experiments.crew import Crew, Nursery, SearchFailed, ended
+from helpers.lessons.search.experiments.search_kills import WAYS, killed
+from helpers.lessons.search.experiments.search_models import Models, Synthetic
+from helpers.lessons.search.experiments.search_processes import (
+    SearchTimeout,
+    on_processes,
+    replayed,
+)
 
 pytestmark = pytest.mark.real
 
@@ -76,7 +80,7 @@ def test_the_same_losses_as_alone(nursery: Nursery) -> None:
 
 
 def alone_top(search: SuccessiveHalving) -> list[int]:
-    from helpers.algorithms.search.halving import top
+    from helpers.lessons.search.algorithms.halving import top
 
     return top(search.losses, 3)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import helpers
-from helpers.algorithms.search.asha import Asha
-from helpers.algorithms.search.halving import SuccessiveHalving
-from helpers.engines.errors import RankFailed
-from helpers.workloads import search_clock
-from helpers.workloads.search_models import Models, Synthetic
-from helpers.workloads.search_ranks import search_ranks
+from helpers.engine.errors import RankFailed
+from helpers.lessons.search.algorithms.asha import Asha
+from helpers.lessons.search.algorithms.halving import SuccessiveHalving
+from helpers.lessons.search.experiments import search_clock
+from helpers.lessons.search.experiments.search_models import Models, Synthetic
+from helpers.lessons.search.experiments.search_ranks import search_ranks
 
 
 @pytest.mark.parametrize(("engine", "ranks"), [("virtual", 2), ("virtual", 5), ("processes", 3)])
@@ -27,7 +27,7 @@ def test_synchronous_halving_comes_out_as_alone(engine: str, ranks: int) -> None
 
 
 def _valid():  # type: ignore[no-untyped-def]
-    from helpers.workloads.search_models import split
+    from helpers.lessons.search.experiments.search_models import split
 
     return split(0).valid
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from helpers.workloads.sharded_digits import ShardedDigits
+from helpers.lessons.parameter_servers.experiments.sharded_digits import ShardedDigits
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])

@@ -10,12 +10,21 @@ import torch
 from torch import Tensor
 
 import helpers
-from helpers.algorithms.actors.rms_prop import shared_rms_prop
-from helpers.algorithms.servers.stale_cures import DropStale
-from helpers.algorithms.servers.update_rules import Asynchronous, BoundedStaleness, Synchronous
-from helpers.engines.comm import Comm
-from helpers.workloads.actor_settings import CART_POLE, TIC_TAC_TOE
-from helpers.workloads.shared_actors import FileLock, Pace, take_number, train_shared
+from helpers.engine.comm import Comm
+from helpers.lessons.actors.algorithms.rms_prop import shared_rms_prop
+from helpers.lessons.actors.experiments.actor_settings import CART_POLE, TIC_TAC_TOE
+from helpers.lessons.actors.experiments.shared_actors import (
+    FileLock,
+    Pace,
+    take_number,
+    train_shared,
+)
+from helpers.lessons.asynchronous.algorithms.stale_cures import DropStale
+from helpers.lessons.parameter_servers.algorithms.update_rules import (
+    Asynchronous,
+    BoundedStaleness,
+    Synchronous,
+)
 
 SHORT = TIC_TAC_TOE._replace(games=2, steps=3, updates=12)
 RULES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.workloads.speedup_cases import CASES, TEN_GBIT, Case
+from helpers.lessons.bandwidth.experiments.speedup_cases import CASES, TEN_GBIT, Case
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

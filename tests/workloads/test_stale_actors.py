@@ -10,14 +10,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.actors.rms_prop import shared_rms_prop
-from helpers.algorithms.actors.staleness import mean_staleness
-from helpers.algorithms.actors.v_trace import v_trace
-from helpers.workloads.actor_settings import TIC_TAC_TOE
-from helpers.workloads.games import one_thread
-from helpers.workloads.stale_actors import Way, curves, replay, side_by_side, ways
-from helpers.workloads.stale_clock import Arrival, arrivals, counted_staleness
-from helpers.workloads.step_times import Constant, Gamma
+from helpers.lessons.actors.algorithms.rms_prop import shared_rms_prop
+from helpers.lessons.actors.algorithms.staleness import mean_staleness
+from helpers.lessons.actors.algorithms.v_trace import v_trace
+from helpers.lessons.actors.experiments.actor_settings import TIC_TAC_TOE
+from helpers.lessons.actors.experiments.games import one_thread
+from helpers.lessons.actors.experiments.stale_actors import Way, curves, replay, side_by_side, ways
+from helpers.lessons.actors.experiments.stale_clock import Arrival, arrivals, counted_staleness
+from helpers.lessons.parameter_servers.experiments.step_times import Constant, Gamma
 
 SHORT = TIC_TAC_TOE._replace(games=2, steps=3)
 EVERY = {

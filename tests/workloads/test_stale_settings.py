@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import spearmanr
 
 import helpers
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.stale_cures import LowerRate
-from helpers.algorithms.servers.update_rules import Asynchronous
-from helpers.workloads import published
-from helpers.workloads import stale_settings as s
-from helpers.workloads.digits_task import DigitsTask
+from helpers.lessons.asynchronous.algorithms.stale_cures import LowerRate
+from helpers.lessons.asynchronous.experiments import stale_settings as s
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous
+from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
+from helpers.notebook import published
 from tests.selection import everyday
 
 

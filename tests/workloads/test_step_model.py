@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.data_parallel.data_parallel import DataParallel
-from helpers.notebook.views.step_view import last_step
-from helpers.workloads.step_model import bucket_layers, modelled_step
-from helpers.workloads.timed import timed_mlp
+from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
+from helpers.lessons.data_parallel.experiments.step_model import bucket_layers, modelled_step
+from helpers.lessons.data_parallel.experiments.timed import timed_mlp
+from helpers.lessons.data_parallel.figures.step_view import last_step
 
 LAYERS, WIDTH, BANDWIDTH = 6, 20, 4e6
 LAYER_BYTES = 4 * WIDTH**2

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.order_statistics import mean_times_to_kth, times_to_kth
-from helpers.workloads.step_times import (
+from helpers.lessons.parameter_servers.experiments.step_times import (
     BLOCK,
     Constant,
     Gamma,
@@ -19,7 +19,7 @@ from helpers.workloads.step_times import (
     Slower,
     StepTimes,
 )
-from helpers.workloads.stragglers import FittedStragglers
+from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
 
 MODELS = [
     Constant(2.0),

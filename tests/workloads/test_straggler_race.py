@@ -6,8 +6,12 @@ from statistics import mean
 
 import pytest
 
-from helpers.engines.servers.training import Point
-from helpers.workloads.straggler_race import contenders, race, seconds_to_target
+from helpers.engine.servers.training import Point
+from helpers.lessons.spare_replicas.experiments.straggler_race import (
+    contenders,
+    race,
+    seconds_to_target,
+)
 
 SEEDS = range(10)
 

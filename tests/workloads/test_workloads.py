@@ -7,9 +7,9 @@ from itertools import islice
 import pytest
 import torch
 
-from helpers.workloads import published
-from helpers.workloads.digits import batches, digits
-from helpers.workloads.models import gradient_bytes, mlp, wide_mlp
+from helpers.lessons.data_parallel.experiments.digits import batches, digits
+from helpers.lessons.data_parallel.experiments.models import gradient_bytes, mlp, wide_mlp
+from helpers.notebook import published
 
 
 def test_digits_split_without_loss():

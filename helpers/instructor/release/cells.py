@@ -10,7 +10,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from helpers.exercises import find
+from helpers.checks import find
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells
 from helpers.instructor.prune import Name, imported, scope

@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
-from helpers.exercises import lessons, of_lesson, provided
-from helpers.exercises.released import CASES, OUTCOMES
-from helpers.exercises.spec import Exercise
+from helpers.checks import lessons, of_lesson, provided
+from helpers.checks.released import CASES, OUTCOMES
+from helpers.checks.spec import Exercise
 from helpers.instructor.build import ROOT, notebooks
 from helpers.instructor.build_notebook import read
 from helpers.instructor.prune import (
@@ -48,9 +48,9 @@ SCRIPTS = ("cluster", "cluster/local")
 SUFFIXES = (".py", ".slurm", ".sh", ".yaml")  # of what is typed, handed to SLURM, or filled in
 INSTRUCTORS = "grade.slurm"  # grading is left out
 ALGORITHMS = "helpers.algorithms"
-SPECS = "helpers.exercises.lesson_"
+SPECS = "helpers.checks.lesson_"
 MAINTAINERS = "\n## With those who maintain the course"  # of AGENTS.md, its last part
-LEFT_OUT = "from helpers.exercises.released import left_out"
+LEFT_OUT = "from helpers.checks.released import left_out"
 WHEN = (2026, 1, 1, 0, 0, 0)  # in every entry, so that the same course gives the same bytes
 
 INSTALL = """
@@ -287,6 +287,6 @@ def blind(text: str) -> str:
         start = starts[value.lineno - 1] + value.col_offset
         end = starts[(value.end_lineno or 0) - 1] + (value.end_col_offset or 0)
         raw = raw[:start] + words.encode() + raw[end:]
-    head = "from helpers.exercises.released import left_out, visible\n"
-    cut = raw.decode().split("from helpers.exercises.spec import", 1)
-    return f"{cut[0]}{head}from helpers.exercises.spec import{cut[1]}"
+    head = "from helpers.checks.released import left_out, visible\n"
+    cut = raw.decode().split("from helpers.checks.spec import", 1)
+    return f"{cut[0]}{head}from helpers.checks.spec import{cut[1]}"

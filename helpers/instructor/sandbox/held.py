@@ -14,7 +14,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from helpers.exercises import random_states as states
+from helpers.checks import random_states as states
 from helpers.instructor.sandbox.watch import inside
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import helpers
-from helpers.exercises import of_lesson, provided
+from helpers.checks import of_lesson, provided
 from helpers.instructor.drivers import driver_name
 from helpers.instructor.prune import Modules, file_of, sources
 
@@ -29,7 +29,7 @@ def course_files(lesson: str) -> dict[str, bytes]:
 @cache
 def _drivers(lesson: str) -> dict[str, bytes]:
     """Of a lesson's own modules the drivers, and what these name."""
-    package = f"helpers.exercises.lesson_{lesson}"
+    package = f"helpers.checks.lesson_{lesson}"
     modules = Modules(sources(PACKAGE / "exercises" / f"lesson_{lesson}", package))
     homes = [driver_name(exercise.drive).split(":") for exercise in of_lesson(lesson)]
     kept = modules.reached((module, name) for module, name in homes)

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from helpers.engines.own_time import descendants
+from helpers.engine.own_time import descendants
 
 if TYPE_CHECKING:
     from helpers.instructor.sandbox.sandbox import Sandbox

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from helpers.exercises import of_lesson
-from helpers.exercises.spec import Exercise
+from helpers.checks import of_lesson
+from helpers.checks.spec import Exercise
 from helpers.instructor.build_notebook import read
 from helpers.instructor.site.links import anchor
 

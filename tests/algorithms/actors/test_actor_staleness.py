@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.algorithms.actors.staleness import mean_staleness
+from helpers.lessons.actors.algorithms.staleness import mean_staleness
 
 
 def test_some_by_hand() -> None:

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from helpers.algorithms.actors.losses import actor_critic_losses
-from helpers.algorithms.actors.returns import n_step_returns
-from helpers.algorithms.actors.v_trace import v_trace
+from helpers.lessons.actors.algorithms.losses import actor_critic_losses
+from helpers.lessons.actors.algorithms.returns import n_step_returns
+from helpers.lessons.actors.algorithms.v_trace import v_trace
 
 CUTS = [(1.0, 1.0), (2.0, 0.5), (math.inf, math.inf), (math.inf, 1.0)]
 

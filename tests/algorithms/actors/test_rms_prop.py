@@ -7,7 +7,7 @@ import copy
 import pytest
 import torch
 
-from helpers.algorithms.actors.rms_prop import RmsProp, annealed, shared_rms_prop
+from helpers.lessons.actors.algorithms.rms_prop import RmsProp, annealed, shared_rms_prop
 
 
 def gradients(steps: int, seed: int = 0) -> torch.Tensor:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers.algorithms.checkpoints import saving
-from helpers.algorithms.checkpoints.crashes import OUTCOMES, Disk, crashes
-from helpers.algorithms.checkpoints.files import Folder, RealFolder
-from helpers.algorithms.checkpoints.folder import write_safely
-from helpers.algorithms.checkpoints.format import (
+from helpers.lessons.cluster.algorithms import saving
+from helpers.lessons.cluster.algorithms.crashes import OUTCOMES, Disk, crashes
+from helpers.lessons.cluster.algorithms.files import Folder, RealFolder
+from helpers.lessons.cluster.algorithms.folder import write_safely
+from helpers.lessons.cluster.algorithms.format import (
     Damaged,
     Latest,
     index_name,

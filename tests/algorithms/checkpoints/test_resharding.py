@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from torch import nn
 
 import helpers
-from helpers.algorithms.checkpoints.files import RealFolder
-from helpers.algorithms.checkpoints.format import latest, opened, read_part
-from helpers.algorithms.checkpoints.order import Order
-from helpers.algorithms.checkpoints.randomness import go_on_randomly, random_states
-from helpers.algorithms.checkpoints.resharding import (
+from helpers.lessons.cluster.algorithms.files import RealFolder
+from helpers.lessons.cluster.algorithms.format import latest, opened, read_part
+from helpers.lessons.cluster.algorithms.order import Order
+from helpers.lessons.cluster.algorithms.randomness import go_on_randomly, random_states
+from helpers.lessons.cluster.algorithms.resharding import (
     bounds,
     joined,
     parts_needed,
@@ -27,9 +27,9 @@ from helpers.algorithms.checkpoints.resharding import (
     resharded,
     share,
 )
-from helpers.algorithms.checkpoints.saving import save_sharded, save_whole
-from helpers.algorithms.checkpoints.sharded_state import gathered, load_state, state_of
-from helpers.algorithms.data_parallel.sharding import Sharded
+from helpers.lessons.cluster.algorithms.saving import save_sharded, save_whole
+from helpers.lessons.cluster.algorithms.sharded_state import gathered, load_state, state_of
+from helpers.lessons.sharding.algorithms.sharding import Sharded
 
 SIZES = st.integers(1, 9)
 
@@ -193,7 +193,7 @@ def test_random_numbers_go_on_where_they_were_saved() -> None:
         return [float(number) for number in drawn]
 
     draw()  # numpy and Python keep a second normal number ready
-    from helpers.algorithms.checkpoints.format import pack, unpack
+    from helpers.lessons.cluster.algorithms.format import pack, unpack
 
     states = unpack(pack(random_states()))
     calm = [draw() for _ in range(3)]

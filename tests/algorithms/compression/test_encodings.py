@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from helpers.algorithms.compression.encodings import (
+from helpers.lessons.fewer_bits.algorithms.encodings import (
     Encoding,
     Half,
     Signs,
@@ -19,7 +19,7 @@ from helpers.algorithms.compression.encodings import (
     largest_places,
     message_bytes,
 )
-from helpers.algorithms.compression.feedback import (
+from helpers.lessons.fewer_bits.algorithms.feedback import (
     ErrorFeedback,
     MomentumCorrection,
     send_largest,

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 
 import helpers
-from helpers.algorithms.compression.local_steps import LocalSteps
-from helpers.algorithms.messages.collectives import ring_bytes
-from helpers.algorithms.servers.diloco import DiLoCo
-from helpers.algorithms.servers.server_optimizers import AdamW, Sgd
-from helpers.algorithms.servers.update_rules import Averaging
-from helpers.engines.comm import Comm
-from helpers.engines.errors import RankFailed
+from helpers.engine.comm import Comm
+from helpers.engine.errors import RankFailed
+from helpers.lessons.fewer_bits.algorithms.diloco import DiLoCo
+from helpers.lessons.fewer_bits.algorithms.local_steps import LocalSteps
+from helpers.lessons.messages.algorithms.collectives import ring_bytes
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import AdamW, Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Averaging
 
 SIZES = [1, 2, 3, 5]
 STEPS = 12

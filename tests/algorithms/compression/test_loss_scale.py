@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 import helpers
-from helpers.algorithms.compression.loss_scale import DynamicLossScale, MixedPrecision
-from helpers.algorithms.compression.two_way import HalfRing
-from helpers.algorithms.data_parallel.data_parallel import DataParallel
-from helpers.engines.comm import Comm
+from helpers.engine.comm import Comm
+from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
+from helpers.lessons.fewer_bits.algorithms.loss_scale import DynamicLossScale, MixedPrecision
+from helpers.lessons.fewer_bits.algorithms.two_way import HalfRing
 
 SGD = partial(torch.optim.SGD, lr=1.0)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.compression.pays import break_even
-from helpers.algorithms.compression.step_cost import Scheme, compressed_step
+from helpers.lessons.fewer_bits.algorithms.pays import break_even
+from helpers.lessons.fewer_bits.algorithms.step_cost import Scheme, compressed_step
 
 
 def parts(scheme: Scheme, compute: float, nbytes: float, workers: int, rate: float) -> float:

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 
 import helpers
-from helpers.algorithms.compression.feedback import Nothing
-from helpers.algorithms.compression.power_sgd import PowerSgd, power_sgd_numbers
-from helpers.algorithms.compression.sparse_rows import SparseRows
-from helpers.algorithms.data_parallel.bucket import Bucket
-from helpers.algorithms.data_parallel.data_parallel import DataParallel
-from helpers.algorithms.messages.collectives import all_reduce_naive, ring_bytes
-from helpers.engines.comm import Comm
-from helpers.engines.errors import RankFailed
+from helpers.engine.comm import Comm
+from helpers.engine.errors import RankFailed
+from helpers.lessons.data_parallel.algorithms.bucket import Bucket
+from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
+from helpers.lessons.fewer_bits.algorithms.feedback import Nothing
+from helpers.lessons.fewer_bits.algorithms.power_sgd import PowerSgd, power_sgd_numbers
+from helpers.lessons.fewer_bits.algorithms.sparse_rows import SparseRows
+from helpers.lessons.messages.algorithms.collectives import all_reduce_naive, ring_bytes
 
 SIZES = [1, 2, 3, 5]
 SHAPES = [(12, 10), (10,), (8, 3, 3, 3), (3, 2), ()]

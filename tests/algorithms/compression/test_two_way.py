@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 
 import helpers
-from helpers.algorithms.compression.encodings import Encoding, Half, Signs, TopK
-from helpers.algorithms.compression.feedback import MomentumCorrection, Nothing
-from helpers.algorithms.compression.two_way import HalfRing, TwoWay, average_half
-from helpers.algorithms.data_parallel.data_parallel import DataParallel
-from helpers.algorithms.messages.collectives import ring_bytes
-from helpers.engines.comm import Comm
+from helpers.engine.comm import Comm
+from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
+from helpers.lessons.fewer_bits.algorithms.encodings import Encoding, Half, Signs, TopK
+from helpers.lessons.fewer_bits.algorithms.feedback import MomentumCorrection, Nothing
+from helpers.lessons.fewer_bits.algorithms.two_way import HalfRing, TwoWay, average_half
+from helpers.lessons.messages.algorithms.collectives import ring_bytes
 
 SIZES = [1, 2, 3, 5]
 ENCODINGS = [Half(), TopK(0.1), Signs()]

@@ -12,7 +12,8 @@ from torch import nn
 from training import FEW, ROWS, STEPS, Plain, Tied, batch, optimizer_of
 
 import helpers
-from helpers.algorithms.data_parallel.data_parallel import (
+from helpers.engine.comm import Comm
+from helpers.lessons.data_parallel.algorithms.data_parallel import (
     DataParallel,
     average_gradients,
     broadcast_parameters,
@@ -20,8 +21,7 @@ from helpers.algorithms.data_parallel.data_parallel import (
     shard,
     shard_bounds,
 )
-from helpers.algorithms.messages import collectives as c
-from helpers.engines.comm import Comm
+from helpers.lessons.messages.algorithms import collectives as c
 
 SIZES = [1, 2, 3, 5]
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from helpers.algorithms.data_parallel.learning_rate import gradual_warmup, linear_scaling
+from helpers.lessons.data_parallel.algorithms.learning_rate import gradual_warmup, linear_scaling
 
 
 def test_k_times_the_batch_takes_k_times_the_rate():

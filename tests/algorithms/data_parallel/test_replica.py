@@ -8,11 +8,8 @@ from torch import nn
 from training import FEW, ROWS, Plain, batch
 
 import helpers
-from helpers.algorithms.data_parallel.bucket import MIB, Bucket, assign_buckets
-from helpers.algorithms.data_parallel.data_parallel import (
-    DataParallel,
-    rows_of,
-)
+from helpers.lessons.data_parallel.algorithms.bucket import MIB, Bucket, assign_buckets
+from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel, rows_of
 
 # --- gradients that are missing -------------------------------------------------------------------
 

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.algorithms.data_parallel.scaling import (
+from helpers.lessons.bandwidth.algorithms.scaling import (
     StepFit,
     best_workers,
     fit_steps,
     ring_speedup,
     server_seconds,
 )
-from helpers.algorithms.messages.cost_model import predicted_seconds
-from helpers.workloads.host_steps import push_pull_seconds, step_seconds
+from helpers.lessons.bandwidth.experiments.host_steps import push_pull_seconds, step_seconds
+from helpers.lessons.messages.algorithms.cost_model import predicted_seconds
 
 
 @pytest.mark.parametrize("hosts", [1, 2, 3, 5])

@@ -11,11 +11,11 @@ from torch import nn
 from training import ROWS, Plain, Tied, batch
 
 import helpers
-from helpers.algorithms.data_parallel.data_parallel import rows_of
-from helpers.algorithms.data_parallel.sharding import Sharded
-from helpers.engines.comm import Comm
-from helpers.engines.errors import RankFailed
-from helpers.workloads.transformer import text, token_loss, transformer
+from helpers.engine.comm import Comm
+from helpers.engine.errors import RankFailed
+from helpers.lessons.data_parallel.algorithms.data_parallel import rows_of
+from helpers.lessons.sharding.algorithms.sharding import Sharded
+from helpers.lessons.splitting.experiments.transformer import text, token_loss, transformer
 
 STEPS, SIZES, STAGES = 5, [1, 2, 3, 5], [1, 2, 3]
 MOMENTUM = partial(torch.optim.SGD, lr=0.1, momentum=0.9)

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import helpers
-from helpers.algorithms.data_parallel import memory as m
-from helpers.algorithms.data_parallel.sharding import Sharded
-from helpers.engines.comm import Comm
-from helpers.workloads.published import load
-from helpers.workloads.transformer import text, token_loss, transformer
+from helpers.engine.comm import Comm
+from helpers.lessons.sharding.algorithms import memory as m
+from helpers.lessons.sharding.algorithms.sharding import Sharded
+from helpers.lessons.splitting.experiments.transformer import text, token_loss, transformer
+from helpers.notebook.published import load
 
 SIZES, STAGES = [1, 2, 3, 5], [1, 2, 3]
 ADAM, MOMENTUM = torch.optim.Adam, partial(torch.optim.SGD, lr=0.1, momentum=0.9)

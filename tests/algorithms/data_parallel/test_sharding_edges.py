@@ -14,7 +14,7 @@ from sharding_cases import (
 from torch import Tensor
 
 import helpers
-from helpers.engines.comm import Comm
+from helpers.engine.comm import Comm
 
 SIZES = [1, 3]  # what is usual is compared on more ranks in test_sharding.py
 

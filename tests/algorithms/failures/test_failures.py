@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from helpers.algorithms.failures.effective import effective_share
-from helpers.algorithms.failures.interval import (
+from helpers.lessons.cluster.algorithms.effective import effective_share
+from helpers.lessons.cluster.algorithms.interval import (
     best_interval,
     checkpoint_interval,
     daly_interval,
     job_mtbf,
     young_interval,
 )
-from helpers.algorithms.failures.quorum import quorum_share
-from helpers.workloads.published import load
+from helpers.lessons.cluster.algorithms.quorum import quorum_share
+from helpers.notebook.published import load
 
 MTBFS = some.floats(10.0, 1e7)
 RATIOS = some.floats(1e-6, 3.0)  # of a save to the time between failures

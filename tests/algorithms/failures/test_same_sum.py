@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 import helpers
-from helpers.algorithms.failures.same_sum import ordered_sum, own_rows, sum_of_rows
-from helpers.engines.comm import Comm
+from helpers.engine.comm import Comm
+from helpers.lessons.cluster.algorithms.same_sum import ordered_sum, own_rows, sum_of_rows
 
 
 def gradients(parts: int, length: int, dtype: torch.dtype, seed: int = 0) -> Tensor:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from helpers.algorithms.launching.environment import rank_in
-from helpers.algorithms.launching.launchers import LAUNCHERS
+from helpers.engine.cluster.known import LAUNCHERS
+from helpers.lessons.cluster.algorithms.environment import rank_in
 
 SRUN = {"SLURM_PROCID": "10", "SLURM_STEP_NUM_TASKS": "12", "SLURM_LOCALID": "3"}
 TORCHRUN = {"RANK": "4", "WORLD_SIZE": "6", "LOCAL_RANK": "1", "MASTER_ADDR": "n1"}

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.messages.all_to_all import (
+from helpers.lessons.sharding.algorithms.all_to_all import (
     all_to_all,
     all_to_all_direct,
     all_to_all_pairwise,

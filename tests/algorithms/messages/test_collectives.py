@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import helpers
-from helpers.algorithms.messages import collectives as c
+from helpers.lessons.messages.algorithms import collectives as c
 
 SIZES = [1, 2, 3, 5, 8]
 LENGTHS = [0, 1, 7, 16, 1001]

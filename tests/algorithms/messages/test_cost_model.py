@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import helpers
-from helpers.algorithms.messages import collectives as c
-from helpers.algorithms.messages import cost_model
-from helpers.algorithms.messages.cost_model import fit_latency_bandwidth, predicted_seconds
+from helpers.lessons.messages.algorithms import collectives as c
+from helpers.lessons.messages.algorithms import cost_model
+from helpers.lessons.messages.algorithms.cost_model import fit_latency_bandwidth, predicted_seconds
 
 ALPHA, BANDWIDTH = 1e-4, 1e6
 

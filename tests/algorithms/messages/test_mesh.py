@@ -16,14 +16,14 @@ from tensor_parallel_cases import (
 )
 
 import helpers
-from helpers.algorithms.data_parallel.data_parallel import (
+from helpers.lessons.bandwidth.algorithms.mesh import Group, Mesh
+from helpers.lessons.data_parallel.algorithms.data_parallel import (
     DataParallel,
     average_gradients,
     rows_of,
 )
-from helpers.algorithms.messages import collectives as c
-from helpers.algorithms.messages.mesh import Group, Mesh
-from helpers.algorithms.splitting.vocabulary_parallel import (
+from helpers.lessons.messages.algorithms import collectives as c
+from helpers.lessons.sharding.algorithms.vocabulary_parallel import (
     parallel_transformer,
     vocabulary_cross_entropy,
 )

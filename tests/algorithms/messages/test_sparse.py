@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.messages.sparse import rows_touched, sum_sparse
-from helpers.engines.comm import Comm
+from helpers.engine.comm import Comm
+from helpers.lessons.bandwidth.algorithms.sparse import rows_touched, sum_sparse
 
 HEIGHT, WIDTH = 12, 3
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.messages.two_level import (
+from helpers.engine.comm import Comm
+from helpers.lessons.bandwidth.algorithms.two_level import (
     all_reduce_two_level,
     counterparts,
     link_bytes,
     two_level_seconds,
 )
-from helpers.engines.comm import Comm
 
 LAYOUTS = [[1], [3], [1, 1], [1, 4], [3, 1, 2], [2, 2, 2], [4, 4]]
 

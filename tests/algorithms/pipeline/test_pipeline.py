@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 import helpers
-from helpers.algorithms.pipeline.instructions import Backward, Forward
-from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
-from helpers.algorithms.pipeline.schedules import (
+from helpers.lessons.pipelines.algorithms.instructions import Backward, Forward
+from helpers.lessons.pipelines.algorithms.pipeline import Pipeline, cut, microbatches
+from helpers.lessons.pipelines.algorithms.schedules import (
     bubble,
     gpipe,
     interleaved,
@@ -21,10 +21,10 @@ from helpers.algorithms.pipeline.schedules import (
     one_forward_one_backward,
     orders,
 )
-from helpers.algorithms.pipeline.timetable import idle_share, timetable
-from helpers.algorithms.pipeline.zero_bubble import zero_bubble
-from helpers.algorithms.splitting.stages import balanced
-from helpers.workloads.transformer import text, token_loss, transformer
+from helpers.lessons.pipelines.algorithms.timetable import idle_share, timetable
+from helpers.lessons.pipelines.algorithms.zero_bubble import zero_bubble
+from helpers.lessons.splitting.algorithms.stages import balanced
+from helpers.lessons.splitting.experiments.transformer import text, token_loss, transformer
 
 SCHEDULES = {
     "naive": naive,
@@ -348,6 +348,6 @@ def test_misuse_is_told(what, words):
 
 
 def helpers_error():
-    from helpers.engines.errors import RunError
+    from helpers.engine.errors import RunError
 
     return RunError

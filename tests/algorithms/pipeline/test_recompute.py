@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.algorithms.pipeline.recompute import recompute
+from helpers.lessons.pipelines.algorithms.recompute import recompute
 
 
 def block(dropout: float = 0.0) -> nn.Module:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.pipeline.instructions import Backward, Forward
-from helpers.algorithms.pipeline.schedules import (
+from helpers.lessons.pipelines.algorithms.instructions import Backward, Forward
+from helpers.lessons.pipelines.algorithms.schedules import (
     bubble,
     gpipe,
     interleaved,
@@ -19,7 +19,7 @@ from helpers.algorithms.pipeline.schedules import (
     orders,
     validate,
 )
-from helpers.algorithms.pipeline.timetable import idle_share, makespan, timetable
+from helpers.lessons.pipelines.algorithms.timetable import idle_share, makespan, timetable
 
 some = settings(max_examples=25, deadline=None)
 STAGES, MANY = st.integers(1, 12), st.integers(1, 40)

@@ -10,21 +10,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from helpers.algorithms.pipeline.deferred import PutOff
-from helpers.algorithms.pipeline.instructions import (
+from helpers.lessons.pipelines.algorithms.deferred import PutOff
+from helpers.lessons.pipelines.algorithms.instructions import (
     Backward,
     BackwardInput,
     BackwardWeights,
     Forward,
 )
-from helpers.algorithms.pipeline.schedules import (
+from helpers.lessons.pipelines.algorithms.schedules import (
     live_activations,
     one_forward_one_backward,
     orders,
     validate,
 )
-from helpers.algorithms.pipeline.timetable import idle_share, in_a_v, makespan, own_idle, timetable
-from helpers.algorithms.pipeline.zero_bubble import split_bubble, zb_v, zero_bubble
+from helpers.lessons.pipelines.algorithms.timetable import (
+    idle_share,
+    in_a_v,
+    makespan,
+    own_idle,
+    timetable,
+)
+from helpers.lessons.pipelines.algorithms.zero_bubble import split_bubble, zb_v, zero_bubble
 
 zb_h2 = partial(zero_bubble, times=2)
 some = settings(max_examples=25, deadline=None)

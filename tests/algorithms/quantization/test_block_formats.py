@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.algorithms.quantization.block_formats import (
+from helpers.lessons.quantization.algorithms.block_formats import (
     BLOCK,
     ELEMENTS,
     MXFP4,

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.quantization.calibration import (
+from helpers.lessons.quantization.algorithms.calibration import (
     OBSERVERS,
     ROOM,
     MovingAverage,
@@ -16,7 +16,11 @@ from helpers.algorithms.quantization.calibration import (
     best_bound,
     observer,
 )
-from helpers.algorithms.quantization.quantization import affine_grid, squared_error, symmetric_grid
+from helpers.lessons.quantization.algorithms.quantization import (
+    affine_grid,
+    squared_error,
+    symmetric_grid,
+)
 
 AT_EASE = settings(deadline=None, max_examples=15)
 

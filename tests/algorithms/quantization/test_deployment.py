@@ -11,11 +11,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.quantization.quantized_model import quantize_dynamic, quantize_static
-from helpers.exercises.drives.tf import split_cpu
-from helpers.frameworks.litert_model import LiteRT, to_litert
-from helpers.frameworks.torchao_model import torchao_dynamic
-from helpers.workloads.patients import agreement, reader, separable
+from helpers.checks.drives.tf import split_cpu
+from helpers.lessons.quantization.algorithms.quantized_model import (
+    quantize_dynamic,
+    quantize_static,
+)
+from helpers.lessons.quantization.experiments.litert_model import LiteRT, to_litert
+from helpers.lessons.quantization.experiments.patients import agreement, reader, separable
+from helpers.lessons.quantization.experiments.torchao_model import torchao_dynamic
 from tests.selection import everyday
 
 
@@ -161,13 +164,13 @@ def test_litert_needs_a_batch(_):
 def test_a_file_runs_without_tensorflow_and_nothing_is_said(tmp_path: Path, _):
     make = (
         "import sys, torch; from torch import nn; from pathlib import Path;"
-        "from helpers.frameworks.litert_model import LiteRT, to_litert;"
+        "from helpers.lessons.quantization.experiments.litert_model import LiteRT, to_litert;"
         "content = to_litert(nn.Sequential(nn.Linear(64, 10)), [torch.rand(8, 64)]);"
         "Path(sys.argv[1]).write_bytes(content)"
     )
     use = (
         "import sys, torch; from pathlib import Path;"
-        "from helpers.frameworks.litert_model import LiteRT;"
+        "from helpers.lessons.quantization.experiments.litert_model import LiteRT;"
         "print(LiteRT(Path(sys.argv[1]).read_bytes())(torch.rand(3, 64)).shape);"
         "assert 'tensorflow' not in sys.modules"
     )

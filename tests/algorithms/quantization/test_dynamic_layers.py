@@ -12,14 +12,14 @@ from torch import nn
 from torch.nn.functional import conv2d, linear
 from torch.nn.utils.rnn import pack_sequence
 
-from helpers.algorithms.quantization import dynamic_layers, packed_products
-from helpers.algorithms.quantization.dynamic_layers import (
+from helpers.lessons.quantization.algorithms import dynamic_layers, packed_products
+from helpers.lessons.quantization.algorithms.dynamic_layers import (
     DynamicConv2d,
     DynamicLinear,
     quantize_rows,
 )
-from helpers.algorithms.quantization.dynamic_recurrent import DynamicGRU, DynamicLSTM
-from helpers.algorithms.quantization.weight_only import WeightOnly
+from helpers.lessons.quantization.algorithms.dynamic_recurrent import DynamicGRU, DynamicLSTM
+from helpers.lessons.quantization.algorithms.weight_only import WeightOnly
 
 AT_EASE = settings(deadline=None, max_examples=15)
 

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from helpers.algorithms.quantization.calibration import MinMax
-from helpers.algorithms.quantization.fake_quantization import (
+from helpers.lessons.quantization.algorithms.calibration import MinMax
+from helpers.lessons.quantization.algorithms.fake_quantization import (
     FakeQuantize,
     fake_quantize,
     fake_round,
     on_grid,
 )
-from helpers.algorithms.quantization.quantization import affine_grid, weight_grid
+from helpers.lessons.quantization.algorithms.quantization import affine_grid, weight_grid
 
 AT_EASE = settings(deadline=None, max_examples=15)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.algorithms.quantization.folding import fold, fold_batch_norm
+from helpers.lessons.quantization.algorithms.folding import fold, fold_batch_norm
 
 
 def lived_in(norm: nn.Module, seed: int = 0) -> nn.Module:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from helpers.algorithms.quantization.half_products import WHOLE, rows_by_codes
-from helpers.algorithms.quantization.weight_only import WeightOnly
+from helpers.lessons.quantization.algorithms.half_products import WHOLE, rows_by_codes
+from helpers.lessons.quantization.algorithms.weight_only import WeightOnly
 
 ROUNDING = 2**-8  # of bfloat16
 

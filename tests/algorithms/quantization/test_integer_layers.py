@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import conv2d, linear
 
-from helpers.algorithms.quantization.integer_layers import (
+from helpers.lessons.quantization.algorithms.integer_layers import (
     IntegerConv2d,
     IntegerLayer,
     IntegerLinear,
@@ -17,8 +17,8 @@ from helpers.algorithms.quantization.integer_layers import (
     layer_grid,
     quantize_bias,
 )
-from helpers.algorithms.quantization.integer_products import int_matmul
-from helpers.algorithms.quantization.quantization import (
+from helpers.lessons.quantization.algorithms.integer_products import int_matmul
+from helpers.lessons.quantization.algorithms.quantization import (
     Grid,
     affine_grid,
     symmetric_grid,

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.algorithms.quantization.integer_pools import (
+from helpers.lessons.quantization.algorithms.integer_pools import (
     IntegerAvgPool2d,
     IntegerMaxPool2d,
     IntegerReLU,
     Quantize,
 )
-from helpers.algorithms.quantization.quantization import Grid, affine_grid
+from helpers.lessons.quantization.algorithms.quantization import Grid, affine_grid
 
 # A power of two, so that float64 has no rounding of its own; and a zero point that is odd.
 GRID = Grid(torch.tensor(0.25), torch.tensor(-37, dtype=torch.int32))

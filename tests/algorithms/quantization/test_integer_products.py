@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.quantization import integer_products
-from helpers.algorithms.quantization.integer_products import int_matmul
+from helpers.lessons.quantization.algorithms import integer_products
+from helpers.lessons.quantization.algorithms.integer_products import int_matmul
 
 AT_EASE = settings(deadline=None, max_examples=15)
 SEEDS = st.integers(0, 10_000)

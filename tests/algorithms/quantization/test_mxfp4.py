@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from helpers.algorithms.quantization.block_formats import MXFP4, in_blocks, to_blocks
-from helpers.algorithms.quantization.mxfp4 import mxfp4
+from helpers.lessons.quantization.algorithms.block_formats import MXFP4, in_blocks, to_blocks
+from helpers.lessons.quantization.algorithms.mxfp4 import mxfp4
 
 
 def blocks() -> torch.Tensor:

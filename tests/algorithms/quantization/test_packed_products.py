@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import linear
 
-from helpers.algorithms.quantization.dynamic_layers import DynamicLinear, whole_rows
-from helpers.algorithms.quantization.integer_products import int_matmul
-from helpers.algorithms.quantization.packed_products import LONGEST, pack, takes_seven_bits
+from helpers.lessons.quantization.algorithms.dynamic_layers import DynamicLinear, whole_rows
+from helpers.lessons.quantization.algorithms.integer_products import int_matmul
+from helpers.lessons.quantization.algorithms.packed_products import LONGEST, pack, takes_seven_bits
 
 AT_EASE = settings(deadline=None, max_examples=15)
 needs_it = pytest.mark.skipif(

@@ -9,8 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.quantization.packing import pack, packed_bytes, unpack
-from helpers.algorithms.quantization.quantization import (
+from helpers.lessons.quantization.algorithms.packing import pack, packed_bytes, unpack
+from helpers.lessons.quantization.algorithms.quantization import (
     Grid,
     affine_grid,
     quantize,
@@ -18,7 +18,7 @@ from helpers.algorithms.quantization.quantization import (
     symmetric_grid,
     weight_grid,
 )
-from helpers.algorithms.quantization.requantize import Multiplier, requantize
+from helpers.lessons.quantization.algorithms.requantize import Multiplier, requantize
 
 BITS = st.integers(2, 8)
 NUMBERS = st.floats(-1e6, 1e6)

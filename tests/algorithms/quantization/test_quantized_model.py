@@ -7,27 +7,24 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from helpers.algorithms.quantization.dynamic_layers import DynamicLinear
-from helpers.algorithms.quantization.dynamic_recurrent import DynamicGRU
-from helpers.algorithms.quantization.fake_quantization import FakeQuantize
-from helpers.algorithms.quantization.integer_layers import (
-    IntegerConv2d,
-    IntegerLinear,
-)
-from helpers.algorithms.quantization.integer_pools import (
+from helpers.lessons.quantization.algorithms.dynamic_layers import DynamicLinear
+from helpers.lessons.quantization.algorithms.dynamic_recurrent import DynamicGRU
+from helpers.lessons.quantization.algorithms.fake_quantization import FakeQuantize
+from helpers.lessons.quantization.algorithms.integer_layers import IntegerConv2d, IntegerLinear
+from helpers.lessons.quantization.algorithms.integer_pools import (
     IntegerAvgPool2d,
     IntegerMaxPool2d,
     IntegerReLU,
 )
-from helpers.algorithms.quantization.quantized_model import (
+from helpers.lessons.quantization.algorithms.quantized_model import (
     in_dtype,
     quantize_dynamic,
     quantize_static,
     quantize_weights,
 )
-from helpers.algorithms.quantization.quantized_training import convert, prepare
-from helpers.algorithms.quantization.weight_only import WeightOnly
-from helpers.workloads.model_file import load, save, size_bytes
+from helpers.lessons.quantization.algorithms.quantized_training import convert, prepare
+from helpers.lessons.quantization.algorithms.weight_only import WeightOnly
+from helpers.lessons.quantization.experiments.model_file import load, save, size_bytes
 
 
 def network(seed: int = 0) -> nn.Sequential:

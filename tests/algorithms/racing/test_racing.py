@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
-from helpers.algorithms.racing.findings import findings
-from helpers.algorithms.racing.paired import compare
-from helpers.algorithms.racing.rates import best_rate
-from helpers.algorithms.racing.runs import Look, Run
-from helpers.algorithms.racing.timing import timed
+from helpers.lessons.capstone.algorithms.findings import findings
+from helpers.lessons.capstone.algorithms.paired import compare
+from helpers.lessons.capstone.algorithms.rates import best_rate
+from helpers.lessons.capstone.algorithms.runs import Look, Run
+from helpers.lessons.capstone.algorithms.timing import timed
 
 RUN = Run(2.0, [Look(3.0, 0.5, 30), Look(4.0, 0.5, 10), Look(6.0, 1.0, 14), Look(8.0, 1.0, 9)])
 

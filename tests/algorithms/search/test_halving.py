@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.algorithms.search.asha import Asha
-from helpers.algorithms.search.halving import SuccessiveHalving, best, top
-from helpers.algorithms.search.rungs import Job, rungs
+from helpers.lessons.search.algorithms.asha import Asha
+from helpers.lessons.search.algorithms.halving import SuccessiveHalving, best, top
+from helpers.lessons.search.algorithms.rungs import Job, rungs
 
 SEARCHES = [SuccessiveHalving, Asha]
 

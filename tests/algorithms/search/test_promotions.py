@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.algorithms.search.promotions import Promotions, wrong_promotions
+from helpers.lessons.search.algorithms.promotions import Promotions, wrong_promotions
 
 
 def test_who_would_not_have_gone_on_is_counted() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.algorithms.search.ranges import Choice, LogUniform, Uniform
-from helpers.algorithms.search.space import draw
+from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Uniform
+from helpers.lessons.search.algorithms.space import draw
 
 SPACE = {"rate": LogUniform(0.001, 1.0), "width": Choice((8, 16, 32)), "decay": Uniform(-1.0, 3.0)}
 

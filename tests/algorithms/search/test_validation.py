@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.algorithms.search.validation import folds, paired_p_value
+from helpers.lessons.search.algorithms.validation import folds, paired_p_value
 
 
 @given(st.integers(2, 200), st.data(), st.integers(0, 99))

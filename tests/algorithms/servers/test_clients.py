@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.servers.clients import Client, DownpourClient, LocalSteps
+from helpers.lessons.parameter_servers.algorithms.clients import Client, DownpourClient, LocalSteps
 
 START = np.linspace(-1.0, 1.0, 3)
 

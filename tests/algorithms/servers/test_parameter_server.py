@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers_network import Network, Slopes
 
-from helpers.algorithms.servers.clients import Client, DownpourClient, LocalSteps
-from helpers.algorithms.servers.parameter_server import (
+from helpers.engine.servers.parameter_server import (
     Message,
     Reply,
     Server,
@@ -23,11 +22,12 @@ from helpers.algorithms.servers.parameter_server import (
     cut,
     join,
 )
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.stale_cures import BatchRows
-from helpers.algorithms.servers.update_rules import Averaging, Synchronous
-from helpers.workloads.digits import CLASSES, PIXELS
-from helpers.workloads.digits_task import DigitsTask
+from helpers.lessons.asynchronous.algorithms.stale_cures import BatchRows
+from helpers.lessons.data_parallel.experiments.digits import CLASSES, PIXELS
+from helpers.lessons.parameter_servers.algorithms.clients import Client, DownpourClient, LocalSteps
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Averaging, Synchronous
+from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
 
 START = np.linspace(-1.0, 1.0, 4)
 every_world = pytest.mark.parametrize("workers", WORLDS)

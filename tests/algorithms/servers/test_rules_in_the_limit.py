@@ -19,9 +19,9 @@ from arrivals_driver import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.servers.rule import mean
-from helpers.algorithms.servers.server_optimizers import Adagrad, Sgd
-from helpers.algorithms.servers.update_rules import (
+from helpers.engine.servers.rule import mean
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Adagrad, Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import (
     Asynchronous,
     Averaging,
     BoundedStaleness,

@@ -7,7 +7,7 @@ import pytest
 import torch
 from arrivals_driver import frozen
 
-from helpers.algorithms.servers.server_optimizers import Adagrad, Sgd, cosine
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Adagrad, Sgd, cosine
 
 START = np.linspace(-1.0, 1.0, 9)
 GRADIENTS = np.random.default_rng(0).standard_normal((40, 9))

@@ -21,8 +21,7 @@ from arrivals_driver import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.stale_cures import (
+from helpers.lessons.asynchronous.algorithms.stale_cures import (
     BatchRows,
     DelayCompensation,
     DropStale,
@@ -30,7 +29,8 @@ from helpers.algorithms.servers.stale_cures import (
     ScaleByStaleness,
     Warmup,
 )
-from helpers.algorithms.servers.update_rules import Asynchronous, Averaging
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous, Averaging
 
 START = np.linspace(-1.0, 1.0, 4)
 every_rule = pytest.mark.parametrize("make", RULES.values(), ids=RULES)

@@ -12,10 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import helpers
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import Asynchronous, BoundedStaleness, Synchronous
-from helpers.workloads.digits_task import DigitsTask
-from helpers.workloads.step_times import Constant, OneSlow
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import (
+    Asynchronous,
+    BoundedStaleness,
+    Synchronous,
+)
+from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
+from helpers.lessons.parameter_servers.experiments.step_times import Constant, OneSlow
 
 START = np.linspace(-1.0, 1.0, 4)
 every_world = pytest.mark.parametrize("workers", WORLDS)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.stale_cures import (
+from helpers.lessons.asynchronous.algorithms.stale_cures import (
     BatchRows,
     DropStale,
     LowerRate,
     ScaleByStaleness,
     Warmup,
 )
-from helpers.algorithms.servers.stale_descent import delayed_descent, highest_rate
-from helpers.algorithms.servers.update_rules import Asynchronous
-from helpers.notebook.views.bowl import descend
-from helpers.workloads import stale_settings as settings
+from helpers.lessons.asynchronous.algorithms.stale_descent import delayed_descent, highest_rate
+from helpers.lessons.asynchronous.experiments import stale_settings as settings
+from helpers.lessons.asynchronous.figures.bowl import descend
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous
 
 
 @pytest.mark.parametrize(("staleness", "curvature"), [(0, 4.0), (1, 1.0), (5, 4.0)])

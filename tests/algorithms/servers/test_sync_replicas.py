@@ -11,9 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from real_sync_replicas import RealSyncReplicas, same
 
-from helpers.algorithms.servers.accumulators import ConditionalAccumulator, TokenQueue
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.sync_replicas import SyncReplicas, tokens_at_start
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.spare_replicas.algorithms.accumulators import (
+    ConditionalAccumulator,
+    TokenQueue,
+)
+from helpers.lessons.spare_replicas.algorithms.sync_replicas import SyncReplicas, tokens_at_start
 from tests.selection import everyday
 
 SHAPES = ((4,), (2, 3), ())

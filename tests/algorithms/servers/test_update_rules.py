@@ -27,11 +27,8 @@ from arrivals_driver import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import (
-    SpareReplicas,
-    Synchronous,
-)
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import SpareReplicas, Synchronous
 
 START = np.linspace(-1.0, 1.0, 4)
 every_rule = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from what_if_settings import FromTable, Setting, constant, thirteen
 
 import helpers
-from helpers.algorithms.servers.blame import Blame, lasted
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import SpareReplicas
-from helpers.algorithms.servers.what_if import (
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import SpareReplicas
+from helpers.lessons.spare_replicas.algorithms.blame import Blame, lasted
+from helpers.lessons.spare_replicas.algorithms.what_if import (
     Operations,
     fix,
     operations,
@@ -24,9 +24,9 @@ from helpers.algorithms.servers.what_if import (
     usual,
     what_if,
 )
-from helpers.workloads.no_gradients import NoGradients
-from helpers.workloads.traced_spares import operations_of
-from helpers.workloads.traced_steps import begun_and_ready
+from helpers.lessons.spare_replicas.experiments.no_gradients import NoGradients
+from helpers.lessons.spare_replicas.experiments.traced_spares import operations_of
+from helpers.lessons.spare_replicas.experiments.traced_steps import begun_and_ready
 from tests.selection import everyday
 
 ALL = thirteen()

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 import helpers
-from helpers.algorithms.messages.all_to_all import all_to_all_direct, all_to_all_pairwise
-from helpers.algorithms.messages.collectives import all_reduce_ring, chunk_bounds
-from helpers.algorithms.splitting.experts import (
+from helpers.lessons.messages.algorithms.collectives import all_reduce_ring, chunk_bounds
+from helpers.lessons.sharding.algorithms.all_to_all import all_to_all_direct, all_to_all_pairwise
+from helpers.lessons.sharding.algorithms.experts import (
     ParallelExperts,
     all_experts,
     balance_loss,

@@ -8,10 +8,10 @@ from split_models import Record, assert_same, dense, gradients, optimizer_of
 from torch import nn
 
 import helpers
-from helpers.algorithms.messages.collectives import chunk_bounds
-from helpers.algorithms.splitting.model_split import LayerSplit
-from helpers.algorithms.splitting.vertical_split import VerticalSplit
-from helpers.workloads.transformer import text, token_loss, transformer
+from helpers.lessons.messages.algorithms.collectives import chunk_bounds
+from helpers.lessons.splitting.algorithms.model_split import LayerSplit
+from helpers.lessons.splitting.algorithms.vertical_split import VerticalSplit
+from helpers.lessons.splitting.experiments.transformer import text, token_loss, transformer
 
 SIZES = [1, 2, 3, 5]
 ROWS = 7

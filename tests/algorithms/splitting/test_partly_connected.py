@@ -13,8 +13,8 @@ from split_models import Record, assert_same, dense, gradients, optimizer_of
 from torch import nn
 
 import helpers
-from helpers.algorithms.splitting import partly_connected as pc
-from helpers.algorithms.splitting.halo_split import HaloSplit
+from helpers.lessons.splitting.algorithms import partly_connected as pc
+from helpers.lessons.splitting.algorithms.halo_split import HaloSplit
 
 SIZES = [1, 2, 3, 5]
 WIDTHS = (9, 11, 11, 11, 4)

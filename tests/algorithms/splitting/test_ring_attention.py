@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import helpers
-from helpers.algorithms.splitting.ring_attention import attention_in_ring, ring_attention
-from helpers.algorithms.splitting.sequence_places import contiguous, pairs, striped
+from helpers.lessons.sharding.algorithms.ring_attention import attention_in_ring, ring_attention
+from helpers.lessons.sharding.algorithms.sequence_places import contiguous, pairs, striped
 
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}
 HEADS, WIDTH = 2, 3

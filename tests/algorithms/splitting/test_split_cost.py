@@ -9,18 +9,18 @@ import torch
 from torch import nn
 
 import helpers
-from helpers.algorithms.splitting.model_split import LayerSplit
-from helpers.algorithms.splitting.split_cost import (
+from helpers.lessons.data_parallel.experiments.models import mlp
+from helpers.lessons.splitting.algorithms.model_split import LayerSplit
+from helpers.lessons.splitting.algorithms.split_cost import (
     Rates,
     Work,
     by_layer_work,
     dense_work,
     recurrent_work,
 )
-from helpers.algorithms.splitting.vertical_split import VerticalSplit
-from helpers.algorithms.splitting.wave import Wave, wave_speedup
-from helpers.workloads.models import mlp
-from helpers.workloads.recurrent import recurrent_layers
+from helpers.lessons.splitting.algorithms.vertical_split import VerticalSplit
+from helpers.lessons.splitting.algorithms.wave import Wave, wave_speedup
+from helpers.lessons.splitting.experiments.recurrent import recurrent_layers
 
 ALPHA, BETA = 1e-3, 1e-6
 CLOCK = {"latency": ALPHA, "bandwidth": 1 / BETA}

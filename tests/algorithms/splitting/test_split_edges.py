@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 import helpers
-from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
-from helpers.algorithms.pipeline.schedules import gpipe, one_forward_one_backward
-from helpers.algorithms.splitting.halo_split import HaloSplit
-from helpers.algorithms.splitting.model_split import LayerSplit
-from helpers.algorithms.splitting.partly_connected import PartlyConnected, UnitSplit
-from helpers.algorithms.splitting.vocabulary_parallel import VocabularyEmbedding
-from helpers.algorithms.splitting.wave import Wave
-from helpers.engines.errors import RunError
+from helpers.engine.errors import RunError
+from helpers.lessons.pipelines.algorithms.pipeline import Pipeline, cut, microbatches
+from helpers.lessons.pipelines.algorithms.schedules import gpipe, one_forward_one_backward
+from helpers.lessons.sharding.algorithms.vocabulary_parallel import VocabularyEmbedding
+from helpers.lessons.splitting.algorithms.halo_split import HaloSplit
+from helpers.lessons.splitting.algorithms.model_split import LayerSplit
+from helpers.lessons.splitting.algorithms.partly_connected import PartlyConnected, UnitSplit
+from helpers.lessons.splitting.algorithms.wave import Wave
 
 ROWS, WIDTH = 12, 4
 X = torch.randn(ROWS, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(1))

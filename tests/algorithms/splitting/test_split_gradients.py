@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 import helpers
-from helpers.algorithms.splitting.halo_split import HaloSplit
-from helpers.algorithms.splitting.model_split import LayerSplit
-from helpers.algorithms.splitting.partly_connected import PartlyConnected, UnitSplit, band
-from helpers.algorithms.splitting.vertical_split import VerticalSplit
-from helpers.algorithms.splitting.wave import Wave
-from helpers.workloads.recurrent import recurrent_layers
+from helpers.lessons.splitting.algorithms.halo_split import HaloSplit
+from helpers.lessons.splitting.algorithms.model_split import LayerSplit
+from helpers.lessons.splitting.algorithms.partly_connected import PartlyConnected, UnitSplit, band
+from helpers.lessons.splitting.algorithms.vertical_split import VerticalSplit
+from helpers.lessons.splitting.algorithms.wave import Wave
+from helpers.lessons.splitting.experiments.recurrent import recurrent_layers
 
 SIZES = [1, 2, 3, 5]
 ROWS, WIDTH, TIME = 6, 7, 4

@@ -16,12 +16,12 @@ from tensor_parallel_cases import (
 )
 
 import helpers
-from helpers.algorithms.messages.collectives import (
+from helpers.lessons.messages.algorithms.collectives import (
     all_reduce_ring,
     chunk_bounds,
     ring_bytes,
 )
-from helpers.algorithms.splitting.tensor_parallel import (
+from helpers.lessons.sharding.algorithms.tensor_parallel import (
     ParallelAttention,
     ParallelMlp,
     copy_to_ranks,
@@ -30,7 +30,7 @@ from helpers.algorithms.splitting.tensor_parallel import (
     sum_over_ranks,
     tie_as,
 )
-from helpers.workloads.transformer import Attention, Block, Mlp
+from helpers.lessons.splitting.experiments.transformer import Attention, Block, Mlp
 
 SIZES = [1, 2, 3, 5]
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}

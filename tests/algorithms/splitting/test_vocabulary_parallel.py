@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 import helpers
-from helpers.algorithms.messages.collectives import chunk_bounds, ring_bytes
-from helpers.algorithms.messages.maximum import all_reduce_max
-from helpers.algorithms.splitting.vocabulary_parallel import (
+from helpers.lessons.messages.algorithms.collectives import chunk_bounds, ring_bytes
+from helpers.lessons.sharding.algorithms.maximum import all_reduce_max
+from helpers.lessons.sharding.algorithms.vocabulary_parallel import (
     VocabularyEmbedding,
     vocabulary_cross_entropy,
 )

@@ -10,8 +10,8 @@ from split_models import assert_same, dense, gradients, optimizer_of
 from torch import nn
 
 import helpers
-from helpers.algorithms.splitting.wave import Wave, diagonal, wave_speedup
-from helpers.workloads.recurrent import DeepRecurrent, recurrent_layers
+from helpers.lessons.splitting.algorithms.wave import Wave, diagonal, wave_speedup
+from helpers.lessons.splitting.experiments.recurrent import DeepRecurrent, recurrent_layers
 
 SIZES = [1, 2, 3, 5]
 TIME, ROWS, WIDTH = 11, 3, 5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.engines.cluster import files
-from helpers.engines.cluster.files import NAMES, filled, template
+from helpers.engine.cluster import files
+from helpers.engine.cluster.files import NAMES, filled, template
 
 TEXT = """#!/bin/bash
 # A job.

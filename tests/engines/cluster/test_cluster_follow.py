@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import helpers
-from helpers.engines.board import Board
-from helpers.engines.cluster import follow
-from helpers.engines.cluster.folder import Outcome, Plan, RunFolder
-from helpers.engines.cluster.follow import Follower
-from helpers.engines.cluster.launchers import LocalRun
-from helpers.engines.cluster.slurm import State
-from helpers.engines.errors import (
+from helpers.engine.board import Board
+from helpers.engine.cluster import follow
+from helpers.engine.cluster.folder import Outcome, Plan, RunFolder
+from helpers.engine.cluster.follow import Follower
+from helpers.engine.cluster.launchers import LocalRun
+from helpers.engine.cluster.slurm import State
+from helpers.engine.errors import (
     Deadlock,
     JobCancelled,
     NodeDied,
@@ -27,9 +27,9 @@ from helpers.engines.errors import (
     RunInterrupted,
     RunTimeout,
 )
-from helpers.engines.rank import describe_failure
-from helpers.engines.real import Recorder
-from helpers.engines.wire import anonymous_file, pack_value
+from helpers.engine.rank import describe_failure
+from helpers.engine.real import Recorder
+from helpers.engine.wire import anonymous_file, pack_value
 
 NODES = ("n1", "n1", "n2", "n2")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.engines.cluster import place as places
-from helpers.engines.cluster.place import Place, place, step_port, tasks_here
-from helpers.engines.places import ENGINES, is_engine
+from helpers.engine.cluster import place as places
+from helpers.engine.cluster.place import Place, place, step_port, tasks_here
+from helpers.engine.places import ENGINES, is_engine
 
 SRUN = {
     "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "5",

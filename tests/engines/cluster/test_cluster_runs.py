@@ -19,9 +19,9 @@ import psutil
 import pytest
 
 import helpers
-from helpers.engines.comm import Comm
-from helpers.engines.errors import JobCancelled, NodeDied, RankDied, RankFailed, RunInterrupted
-from helpers.engines.slurm.site import Site
+from helpers.engine.comm import Comm
+from helpers.engine.errors import JobCancelled, NodeDied, RankDied, RankFailed, RunInterrupted
+from helpers.engine.slurm.site import Site
 from helpers.setup.state import horovod_missing
 from tests.slurm import needs_slurm, nothing_left, site_for_a_test
 
@@ -240,7 +240,7 @@ def test_other_launchers(launcher: str, tmp_path: Path) -> None:
         run(fails, tmp_path, launcher=launcher)
     assert failed.value.ranks == (2,)
     mine = psutil.Process().children(recursive=True)
-    assert not [one for one in mine if "helpers.engines.cluster.rank" in one.cmdline()]
+    assert not [one for one in mine if "helpers.engine.cluster.rank" in one.cmdline()]
 
 
 @needs_slurm()
@@ -248,9 +248,9 @@ def test_other_launchers(launcher: str, tmp_path: Path) -> None:
 def test_parameter_servers_as_a_job(slurm: Site, tmp_path: Path) -> None:
     import torch
 
-    from helpers.algorithms.servers.server_optimizers import Sgd
-    from helpers.algorithms.servers.update_rules import Asynchronous
-    from helpers.workloads.digits_task import DigitsTask
+    from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+    from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous
+    from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
 
     def rule(weights: Any) -> Any:
         return Asynchronous(weights, Sgd(0.2), 2)

@@ -18,10 +18,9 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.messages.collectives import all_reduce_ring
-from helpers.engines.client import client_for
-from helpers.engines.comm import Comm
-from helpers.engines.errors import (
+from helpers.engine.client import client_for
+from helpers.engine.comm import Comm
+from helpers.engine.errors import (
     Deadlock,
     NoHosts,
     RankDied,
@@ -29,8 +28,9 @@ from helpers.engines.errors import (
     RunInterrupted,
     RunTimeout,
 )
-from helpers.engines.hosts import run as hosts_run
-from helpers.engines.hosts.namespaces import SWITCH
+from helpers.engine.hosts import run as hosts_run
+from helpers.engine.hosts.namespaces import SWITCH
+from helpers.lessons.messages.algorithms.collectives import all_reduce_ring
 from tests.ordinary import python_as_nobody
 
 pytestmark = pytest.mark.real

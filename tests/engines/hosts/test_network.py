@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import helpers
-from helpers.engines.comm import Comm
-from helpers.engines.hosts.network import bytes_a_second, network
+from helpers.engine.comm import Comm
+from helpers.engine.hosts.network import bytes_a_second, network
 
 
 @pytest.mark.parametrize(

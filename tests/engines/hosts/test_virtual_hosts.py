@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import helpers
-from helpers.engines.comm import Comm
+from helpers.engine.comm import Comm
 
 LATENCY = 1e-3
 
@@ -79,6 +79,6 @@ def shares(comm: Comm) -> None:
 
 
 def test_hosts_have_no_memory_in_common() -> None:
-    with pytest.raises(helpers.engines.errors.RankFailed, match="no memory in common"):  # type: ignore[attr-defined]
+    with pytest.raises(helpers.engine.errors.RankFailed, match="no memory in common"):  # type: ignore[attr-defined]
         helpers.run(shares, engine="virtual", hosts=2)
     helpers.run(shares, engine="virtual", hosts=1, ranks=2)

@@ -10,15 +10,15 @@ import torch
 from test_servers_real import RULES, TASK, logs, same
 
 import helpers
-from helpers.algorithms.servers.rule import Rule
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import Synchronous
-from helpers.engines.client import client_for
-from helpers.engines.errors import NoHosts
-from helpers.engines.hosts import run as hosts_run
-from helpers.engines.hosts.namespaces import SWITCH
-from helpers.engines.servers.training import Training
-from helpers.workloads.host_steps import Weights
+from helpers.engine.client import client_for
+from helpers.engine.errors import NoHosts
+from helpers.engine.hosts import run as hosts_run
+from helpers.engine.hosts.namespaces import SWITCH
+from helpers.engine.servers.rule import Rule
+from helpers.engine.servers.training import Training
+from helpers.lessons.bandwidth.experiments.host_steps import Weights
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Synchronous
 
 ALL_TOGETHER = {"one": ["server 0", "worker 0"], "two": ["worker 1", "worker 2"]}
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import helpers
-from helpers.engines.servers.layers import layers_of
+from helpers.engine.servers.layers import layers_of
 from tests.engines.servers.test_servers_links import BYTES, sync_rule
 from tests.engines.servers.test_servers_virtual import CASES, Bowl, Listed, Scattered, async_rule
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import Synchronous
-from helpers.engines.servers.clock import Clock
-from helpers.engines.servers.links import MEMORY, HostLinks, ServerLinks, make_links
-from helpers.engines.servers.places import place
+from helpers.engine.servers.clock import Clock
+from helpers.engine.servers.links import MEMORY, HostLinks, ServerLinks, make_links
+from helpers.engine.servers.places import place
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Synchronous
 from tests.engines.servers.test_servers_virtual import CASES, Bowl, Listed, Scattered, async_rule
 
 BYTES = 48.0  # of Bowl's weights, so that a link of 48 bytes a second carries them in a second

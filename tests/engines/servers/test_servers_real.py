@@ -9,11 +9,9 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.servers.clients import Client, DownpourClient, LocalSteps
-from helpers.algorithms.servers.diloco import DiLoCo
-from helpers.algorithms.servers.rule import Rule
-from helpers.algorithms.servers.server_optimizers import Adagrad, AdamW, Sgd, cosine
-from helpers.algorithms.servers.stale_cures import (
+from helpers.engine.servers.rule import Rule
+from helpers.engine.servers.training import Training
+from helpers.lessons.asynchronous.algorithms.stale_cures import (
     BatchRows,
     DelayCompensation,
     DropStale,
@@ -21,7 +19,15 @@ from helpers.algorithms.servers.stale_cures import (
     ScaleByStaleness,
     Warmup,
 )
-from helpers.algorithms.servers.update_rules import (
+from helpers.lessons.fewer_bits.algorithms.diloco import DiLoCo
+from helpers.lessons.parameter_servers.algorithms.clients import Client, DownpourClient, LocalSteps
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import (
+    Adagrad,
+    AdamW,
+    Sgd,
+    cosine,
+)
+from helpers.lessons.parameter_servers.algorithms.update_rules import (
     Asynchronous,
     Averaging,
     BoundedStaleness,
@@ -30,8 +36,7 @@ from helpers.algorithms.servers.update_rules import (
     SpareReplicas,
     Synchronous,
 )
-from helpers.engines.servers.training import Training
-from helpers.workloads.digits_task import DigitsTask
+from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
 
 pytestmark = pytest.mark.real
 

@@ -19,16 +19,16 @@ from marks import Marks
 from torch import Tensor
 
 import helpers
-from helpers.algorithms.servers.rule import Decision, Rule
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import (
+from helpers.engine.servers.rule import Decision, Rule
+from helpers.engine.servers.training import Training
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import (
     Asynchronous,
     BoundedStaleness,
     SoftSync,
     SpareReplicas,
     Synchronous,
 )
-from helpers.engines.servers.training import Training
 
 pytestmark = pytest.mark.real
 

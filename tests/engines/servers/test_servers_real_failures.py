@@ -17,14 +17,14 @@ from marks import Line
 from torch import Tensor
 
 import helpers
-from helpers.algorithms.servers.parameter_server import Message
-from helpers.algorithms.servers.rule import Decision
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import Asynchronous, Synchronous
-from helpers.engines.errors import Deadlock, RunInterrupted, RunTimeout
-from helpers.engines.own_time import OwnTime
-from helpers.engines.servers.real_report import TrainingFailed
-from helpers.engines.servers.training import Training
+from helpers.engine.errors import Deadlock, RunInterrupted, RunTimeout
+from helpers.engine.own_time import OwnTime
+from helpers.engine.servers.parameter_server import Message
+from helpers.engine.servers.real_report import TrainingFailed
+from helpers.engine.servers.rule import Decision
+from helpers.engine.servers.training import Training
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous, Synchronous
 
 pytestmark = pytest.mark.real
 

@@ -9,11 +9,11 @@ import pytest
 from marks import Line
 
 import helpers
-from helpers.algorithms.servers.clients import Client
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import Synchronous
-from helpers.engines.servers.training import Training
-from helpers.workloads.digits_task import DigitsTask
+from helpers.engine.servers.training import Training
+from helpers.lessons.parameter_servers.algorithms.clients import Client
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Synchronous
+from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
 
 pytestmark = pytest.mark.real
 

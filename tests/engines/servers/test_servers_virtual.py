@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 import helpers
-from helpers.algorithms.servers.clients import DownpourClient, LocalSteps
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.stale_cures import (
+from helpers.engine.servers.clock import Clock, Link
+from helpers.lessons.asynchronous.algorithms.stale_cures import (
     BatchRows,
     DelayCompensation,
     DropStale,
@@ -23,7 +22,9 @@ from helpers.algorithms.servers.stale_cures import (
     ScaleByStaleness,
     Warmup,
 )
-from helpers.algorithms.servers.update_rules import (
+from helpers.lessons.parameter_servers.algorithms.clients import DownpourClient, LocalSteps
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import (
     Asynchronous,
     Averaging,
     BoundedStaleness,
@@ -32,8 +33,7 @@ from helpers.algorithms.servers.update_rules import (
     SpareReplicas,
     Synchronous,
 )
-from helpers.engines.servers.clock import Clock, Link
-from helpers.workloads.digits_task import DigitsTask
+from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
 
 
 class Bowl:

@@ -14,9 +14,9 @@ import jsonschema
 import pytest
 import yaml
 
-from helpers.engines.cluster.files import filled
-from helpers.engines.slurm.settings import free_ports
-from helpers.engines.slurm.site import Site
+from helpers.engine.cluster.files import filled
+from helpers.engine.slurm.settings import free_ports
+from helpers.engine.slurm.site import Site
 from helpers.setup.places import ROOT
 from tests.slurm import needs_slurm, nothing_left, site_for_a_test, typed
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from helpers.engines.slurm.site import Site
+from helpers.engine.slurm.site import Site
 from helpers.setup.places import ROOT
 from helpers.setup.state import horovod_missing
 from tests.slurm import needs_slurm, nothing_left, site_for_a_test, typed

@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from helpers.engines.slurm import processes, settings
-from helpers.engines.slurm import site as sites
-from helpers.engines.slurm.site import Site
+from helpers.engine.slurm import processes, settings
+from helpers.engine.slurm import site as sites
+from helpers.engine.slurm.site import Site
 from tests.slurm import needs_slurm, nothing_left, site_for_a_test
 
 pytestmark = [pytest.mark.real, needs_slurm()]
@@ -96,7 +96,7 @@ def test_its_commands_are_found_from_inside_a_job(
 
 START_AND_WAIT = """
 import sys, time
-from helpers.engines.slurm import site
+from helpers.engine.slurm import site
 started = site.start(tied=True)
 print(started.folder, flush=True)
 time.sleep(600)
@@ -177,7 +177,7 @@ def test_up_stays_and_is_found_until_down(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.delenv("SLURM_CONF", raising=False)
     assert sites.found() is None and "SLURM_CONF" not in sites.environment()
     root = Path(__file__).resolve().parents[3]
-    code = "from helpers.engines.slurm import site; print(site.up().folder)"
+    code = "from helpers.engine.slurm import site; print(site.up().folder)"
     env = {**os.environ, "PYTHONPATH": str(root)}
     call = [sys.executable, "-c", code]
     try:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from helpers.exercises import of_lesson
-from helpers.exercises.observe import observe
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.checks import of_lesson
+from helpers.checks.observe import observe
+from helpers.checks.spec import Case, Exercise, Observation
 from helpers.instructor.grades import SubmissionGrade
 from helpers.instructor.judge import Judge
 from helpers.instructor.judge import judge as judge_module

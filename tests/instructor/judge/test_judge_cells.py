@@ -12,8 +12,8 @@ import nbformat
 import pytest
 from submissions import code_cells, solution, untouched, write
 
-from helpers.engines import own_time
-from helpers.exercises.record import SWITCH
+from helpers.checks.record import SWITCH
+from helpers.engine import own_time
 from helpers.instructor.grades import ExerciseGrade
 from helpers.instructor.judge import Budgets, Graded, Judge
 from helpers.instructor.judge.budgets import BUDGETS

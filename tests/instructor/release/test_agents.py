@@ -5,7 +5,7 @@ from __future__ import annotations
 from assistants import not_there
 
 from helpers import cli
-from helpers.exercises import find
+from helpers.checks import find
 from helpers.instructor.release import pack
 from helpers.setup.places import ROOT
 

@@ -19,9 +19,9 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers import cli
-from helpers.exercises import check, find, known, lessons, of_lesson
-from helpers.exercises.apart import observe_here
-from helpers.exercises.released import OUTCOMES, LeftOut, is_left_out, left_out
+from helpers.checks import check, find, known, lessons, of_lesson
+from helpers.checks.apart import observe_here
+from helpers.checks.released import OUTCOMES, LeftOut, is_left_out, left_out
 from helpers.instructor.prune import Modules, scope
 from helpers.instructor.release import outcomes, pack
 from helpers.instructor.release.cells import answers
@@ -146,8 +146,8 @@ def test_a_cell_that_needs_an_answer_has_outputs_to_show(packed: Path) -> None:
 def test_earlier_lessons_answers_may_be_used(tmp_path: Path) -> None:
     releases.pack_without_hints("03", tmp_path / "03.zip")
     with zipfile.ZipFile(tmp_path / "03.zip") as archive:
-        text = archive.read("helpers/algorithms/messages/collectives.py")
-    assert text == (ROOT / "helpers/algorithms/messages/collectives.py").read_bytes()
+        text = archive.read("helpers/lessons/messages/algorithms/collectives.py")
+    assert text == (ROOT / "helpers/lessons/messages/algorithms/collectives.py").read_bytes()
 
 
 def test_the_answers_are_those_of_this_lesson_and_later_ones() -> None:
@@ -210,7 +210,9 @@ def test_arguments_are_no_names_from_outside() -> None:
 
 
 def test_a_spec_without_answers_is_python() -> None:
-    text = blind((ROOT / "helpers/exercises/lesson_02/scatter.py").read_text(encoding="utf-8"))
+    text = blind(
+        (ROOT / "helpers/lessons/messages/exercises/scatter.py").read_text(encoding="utf-8")
+    )
     assert 'cases=visible("02.1"),' in text and "reference=left_out(" in text
     # Of wrong answers, what is said to them alone; of those that a family recognises, nothing.
     said = text.partition("wrong=")[2]  # the table itself goes where nothing names it any more
@@ -249,7 +251,7 @@ def test_a_cell_runs_once_what_it_builds_on_passes(monkeypatch: pytest.MonkeyPat
     key = recorded.digest("".join(cell))
     assert key == recorded.digest("\n".join(line.rstrip() for line in cell))
     monkeypatch.setattr(recorded, "table", lambda: {key: entry([["00.1", "roll_call"]])})
-    monkeypatch.setattr("helpers.exercises.check.known_status", lambda number, fn: fn())
+    monkeypatch.setattr("helpers.checks.check.known_status", lambda number, fn: fn())
     for said, runs in (("passed", True), ("wrong", False), ("not attempted", False)):
         lines = recorded.instead(cell, {"roll_call": lambda said=said: said})
         assert (lines == cell) is runs
@@ -300,7 +302,7 @@ def test_a_lesson_that_could_not_run_with_all_answers_is_refused() -> None:
     lesson = lesson_of(imports, "collectives.broadcast_tree")
     with pytest.raises(ValueError, match="Cell c1 names `broadcast_tree`, which answers an exerc"):
         recorded_cells(
-            lesson, lesson, {("helpers.algorithms.messages.collectives", "broadcast_tree")}
+            lesson, lesson, {("helpers.lessons.messages.algorithms.collectives", "broadcast_tree")}
         )
     early = answer_cell(
         lesson_of('mine_or_yours("02.1", scatter)', "def scatter(): ..."), 1, "exercise-02-1"

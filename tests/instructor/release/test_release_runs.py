@@ -20,9 +20,9 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from helpers.exercises import find, lessons, of_lesson
-from helpers.exercises.judging import judge_all
-from helpers.exercises.spec import Exercise, WrongAnswer
+from helpers.checks import find, lessons, of_lesson
+from helpers.checks.judging import judge_all
+from helpers.checks.spec import Exercise, WrongAnswer
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.notebook.recorded import RECORDED, digest

@@ -14,7 +14,7 @@ import pytest
 from in_sandbox import says
 
 import helpers
-from helpers.exercises import lessons, of_lesson
+from helpers.checks import lessons, of_lesson
 from helpers.instructor.drivers import driver_name
 from helpers.instructor.prune import made
 from helpers.instructor.sandbox import Sandbox, SandboxError
@@ -41,7 +41,7 @@ def test_the_course_folder_holds_what_is_listed_and_nothing_else(sandbox: Sandbo
     files = course_files("03")
     assert sorted(says(sandbox, body)) == sorted(f"/course/{name}" for name in files)
     assert "helpers/worker/zygote.py" in files
-    assert "helpers/algorithms/messages/collectives.py" in files
+    assert "helpers/lessons/messages/algorithms/collectives.py" in files
     for secret in ("instructor", "data_parallel", "bucket", "learning_rate"):
         assert not any(secret in name for name in files)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from helpers.algorithms.actors.staleness import mean_staleness
-from helpers.exercises.lesson_15 import counts
-from helpers.notebook.views import actors_knobs
-from helpers.notebook.views import actors_view as view
-from helpers.workloads import races
+from helpers.lessons.actors.algorithms.staleness import mean_staleness
+from helpers.lessons.actors.exercises import counts
+from helpers.lessons.actors.experiments import races
+from helpers.lessons.actors.figures import actors_knobs
+from helpers.lessons.actors.figures import actors_view as view
 
 
 @pytest.fixture

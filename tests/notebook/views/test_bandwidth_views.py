@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from helpers.algorithms.data_parallel.scaling import ring_speedup, server_seconds
-from helpers.notebook.views import bandwidth_knobs, bandwidth_view
-from helpers.notebook.views.bandwidth_knobs import EXCHANGES
-from helpers.workloads.speedup_cases import CASES, LATENCY
+from helpers.lessons.bandwidth.algorithms.scaling import ring_speedup, server_seconds
+from helpers.lessons.bandwidth.experiments.speedup_cases import CASES, LATENCY
+from helpers.lessons.bandwidth.figures import bandwidth_knobs, bandwidth_view
+from helpers.lessons.bandwidth.figures.bandwidth_knobs import EXCHANGES
 
 
 @pytest.fixture

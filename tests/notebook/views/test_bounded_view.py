@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import helpers
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import BoundedStaleness
-from helpers.notebook.views import bounded_view
-from helpers.workloads.digits_task import DigitsTask
+from helpers.lessons.asynchronous.figures import bounded_view
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import BoundedStaleness
+from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
 
 FOUND = {0: [40.0, 60.0], 3: [20.0, 30.0], 10: [25.0, 25.0], math.inf: [10.0, math.inf]}
 

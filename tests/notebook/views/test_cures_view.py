@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from matplotlib.colors import to_hex
 
-from helpers.engines.servers.training import Point
+from helpers.engine.servers.training import Point
+from helpers.lessons.asynchronous.figures import cures_view as view
 from helpers.notebook.style import GREEN, ORANGE, RED
-from helpers.notebook.views import cures_view as view
 
 FOUND = {
     "one": {"no cure": [(50.0, 10.0), (9.0, 10.0)], "slow": [(3.0, 30.0), (4.0, 30.0)]},

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from helpers.algorithms.failures.effective import effective_share
-from helpers.algorithms.failures.interval import checkpoint_interval
-from helpers.notebook.views import failures_view as view
-from helpers.workloads import failure_published as published
-from helpers.workloads.failure_clock import Job, luck, run
-from helpers.workloads.failure_settings import compare
+from helpers.lessons.cluster.algorithms.effective import effective_share
+from helpers.lessons.cluster.algorithms.interval import checkpoint_interval
+from helpers.lessons.cluster.experiments import failure_published as published
+from helpers.lessons.cluster.experiments.failure_clock import Job, luck, run
+from helpers.lessons.cluster.experiments.failure_settings import compare
+from helpers.lessons.cluster.figures import failures_view as view
 
 
 def test_times_are_said_as_people_say_them() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from helpers.algorithms.compression.step_cost import Scheme, compressed_step
-from helpers.notebook.views import fewer_bits_view as view
+from helpers.lessons.fewer_bits.algorithms.step_cost import Scheme, compressed_step
+from helpers.lessons.fewer_bits.figures import fewer_bits_view as view
 
 SCHEMES = {"top 1 %": Scheme("top 1 %", 0.02, 1e-8), "bf16": Scheme("bf16", 0.5, 0.0)}
 

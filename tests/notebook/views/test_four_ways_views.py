@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-
-from helpers.notebook.views.four_ways_knobs import draw_ways, ways_alt
-from helpers.notebook.views.four_ways_timeline import draw_gradients, gradients_alt, seen
 from helpers.workloads.four_ways import WayRun
-from helpers.workloads.four_ways.record import Gradient
-from helpers.workloads.four_ways_clock import WAYS, model
+
+from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS, model
+from helpers.lessons.four_ways.experiments.record import Gradient
+from helpers.lessons.four_ways.figures.four_ways_knobs import draw_ways, ways_alt
+from helpers.lessons.four_ways.figures.four_ways_timeline import draw_gradients, gradients_alt, seen
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -6,11 +6,12 @@ import importlib.util
 from typing import Any
 
 import pytest
+from helpers.workloads.four_ways import WAYS
 
-from helpers.notebook.views import graph_view
-from helpers.notebook.views.graph_groups import gather, short
-from helpers.workloads.four_ways import WAYS, model
-from helpers.workloads.four_ways.plain_graph import Op, graphs_of
+from helpers.lessons.four_ways.experiments import model
+from helpers.lessons.four_ways.experiments.plain_graph import Op, graphs_of
+from helpers.lessons.four_ways.figures import graph_view
+from helpers.lessons.four_ways.figures.graph_groups import gather, short
 from tests.selection import everyday
 
 pytestmark = [

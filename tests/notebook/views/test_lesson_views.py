@@ -8,11 +8,16 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.messages import collectives
+from helpers.lessons.messages.algorithms import collectives
+from helpers.lessons.messages.figures import message_view as view
+from helpers.lessons.messages.figures.chunks import (
+    ring_picture,
+    ring_states,
+    sent_chunk,
+    slices_picture,
+)
 from helpers.notebook.measure import in_turn
 from helpers.notebook.tables import table
-from helpers.notebook.views import message_view as view
-from helpers.notebook.views.chunks import ring_picture, ring_states, sent_chunk, slices_picture
 
 SIZES = (2, 3, 5)
 

@@ -6,14 +6,15 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.algorithms.pipeline.schedules import (
+from helpers.lessons.pipelines.algorithms.schedules import (
     gpipe,
     interleaved,
     naive,
     one_forward_one_backward,
 )
-from helpers.notebook.views import pipeline_steps, pipeline_view
-from helpers.notebook.views.pipeline_knobs import (
+from helpers.lessons.pipelines.experiments.kept import Kept
+from helpers.lessons.pipelines.figures import pipeline_steps, pipeline_view
+from helpers.lessons.pipelines.figures.pipeline_knobs import (
     INTERLEAVED,
     draw_schedule,
     fitting,
@@ -21,7 +22,6 @@ from helpers.notebook.views.pipeline_knobs import (
     two_chunks,
     words,
 )
-from helpers.workloads.kept import Kept
 
 SCHEDULES = {
     "1F1B": one_forward_one_backward,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from helpers.algorithms.quantization.quantization import affine_grid
+from helpers.lessons.quantization.algorithms.quantization import affine_grid
+from helpers.lessons.quantization.figures import blocks_view, quantization_knobs, quantization_view
 from helpers.notebook.figures import png
-from helpers.notebook.views import blocks_view, quantization_knobs, quantization_view
 
 WEIGHTS = torch.randn(4000, generator=torch.Generator().manual_seed(0))
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import helpers
-from helpers.algorithms.splitting.sequence_places import contiguous, pairs, striped
+from helpers.lessons.sharding.algorithms.sequence_places import contiguous, pairs, striped
+from helpers.lessons.sharding.experiments import ring_clock
+from helpers.lessons.sharding.figures import experts_view, ring_view
 from helpers.notebook.figures import png
-from helpers.notebook.views import experts_view, ring_view
-from helpers.workloads import ring_clock
 
 
 def words(figure: Any) -> list[str]:

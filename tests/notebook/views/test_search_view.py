@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from helpers.algorithms.search.asha import Asha
-from helpers.algorithms.search.halving import SuccessiveHalving
-from helpers.algorithms.search.rungs import Job
-from helpers.notebook.views import search_view as view
-from helpers.workloads import search_promotions
-from helpers.workloads.search_clock import Span
-from helpers.workloads.search_models import Synthetic
+from helpers.lessons.search.algorithms.asha import Asha
+from helpers.lessons.search.algorithms.halving import SuccessiveHalving
+from helpers.lessons.search.algorithms.rungs import Job
+from helpers.lessons.search.experiments import search_promotions
+from helpers.lessons.search.experiments.search_clock import Span
+from helpers.lessons.search.experiments.search_models import Synthetic
+from helpers.lessons.search.figures import search_view as view
 
 SPANS = [
     Span(0, Job(0, 0, 2), 0.0, 1.0, 0.5),

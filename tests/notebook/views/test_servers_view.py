@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import helpers
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import SoftSync
-from helpers.exercises.lesson_05.saturation import reference as throughput
-from helpers.notebook.views.servers_knobs import draw_servers, round_parts
-from helpers.workloads.alexnet import tensor_bytes
-from helpers.workloads.sharded_digits import ShardedDigits
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import SoftSync
+from helpers.lessons.parameter_servers.exercises.saturation import reference as throughput
+from helpers.lessons.parameter_servers.experiments.alexnet import tensor_bytes
+from helpers.lessons.parameter_servers.experiments.sharded_digits import ShardedDigits
+from helpers.lessons.parameter_servers.figures.servers_knobs import draw_servers, round_parts
 
 
 @pytest.mark.parametrize("by_digit", [False, True])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.algorithms.data_parallel.memory import communication, memory
+from helpers.lessons.sharding.algorithms.memory import communication, memory
+from helpers.lessons.sharding.experiments import sharded_clock
+from helpers.lessons.sharding.figures import sharding_view
 from helpers.notebook.figures import png
-from helpers.notebook.views import sharding_view
-from helpers.workloads import sharded_clock
-from helpers.workloads.published import load
+from helpers.notebook.published import load
 
 SMALL = sharded_clock.Setting(blocks=6, units=3, ranks=2)
 

@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from helpers.engines.trace import Event, Results, Stats, Trace
-from helpers.notebook.views import (
-    first_view,
-    gpu_view,
-    message_shown,
-    quantization_shown,
-    sharding_shown,
-)
+from helpers.engine.trace import Event, Results, Stats, Trace
+from helpers.lessons.messages.figures import message_shown
+from helpers.lessons.quantization.figures import quantization_shown
+from helpers.lessons.sharding.figures import sharding_shown
+from helpers.lessons.start.figures import first_view
+from helpers.notebook import gpu_view
 
 MODULES = (gpu_view, message_shown, quantization_shown, sharding_shown)
 

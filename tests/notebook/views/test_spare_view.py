@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 import helpers
-from helpers.algorithms.servers.accumulators import ConditionalAccumulator
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import SpareReplicas
-from helpers.engines.servers.training import Training
-from helpers.exercises import find
-from helpers.notebook.views import spare_view, token_view
-from helpers.notebook.views.token_view import told
-from helpers.workloads.one_accumulator import OneAccumulator
-from helpers.workloads.step_times import HeavyTail
-from helpers.workloads.straggler_race import KINDS
-from helpers.workloads.sync_replay import replay_sync_replicas
+from helpers.checks import find
+from helpers.engine.servers.training import Training
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import SpareReplicas
+from helpers.lessons.parameter_servers.experiments.step_times import HeavyTail
+from helpers.lessons.spare_replicas.algorithms.accumulators import ConditionalAccumulator
+from helpers.lessons.spare_replicas.experiments.one_accumulator import OneAccumulator
+from helpers.lessons.spare_replicas.experiments.straggler_race import KINDS
+from helpers.lessons.spare_replicas.experiments.sync_replay import replay_sync_replicas
+from helpers.lessons.spare_replicas.figures import spare_view, token_view
+from helpers.lessons.spare_replicas.figures.token_view import told
 
 MACHINE: Any = partial(
     OneAccumulator, accumulator=ConditionalAccumulator, chief=find("07.5").reference

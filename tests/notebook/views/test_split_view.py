@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.algorithms.splitting.partly_connected import band, block_owners, crossings
-from helpers.algorithms.splitting.wave import Ran, wave_speedup
-from helpers.notebook.views import split_knobs, split_view, wave_view
-from helpers.workloads import published
-from helpers.workloads.split_clock import Dense, Recurrent, measure_dense, measure_recurrent
+from helpers.lessons.splitting.algorithms.partly_connected import band, block_owners, crossings
+from helpers.lessons.splitting.algorithms.wave import Ran, wave_speedup
+from helpers.lessons.splitting.experiments.split_clock import (
+    Dense,
+    Recurrent,
+    measure_dense,
+    measure_recurrent,
+)
+from helpers.lessons.splitting.figures import split_knobs, split_view, wave_view
+from helpers.notebook import published
 
 
 @pytest.fixture

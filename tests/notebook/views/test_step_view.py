@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.engines.trace import Event, Trace
-from helpers.notebook.views.step_view import last_step, share_beside
+from helpers.engine.trace import Event, Trace
+from helpers.lessons.data_parallel.figures.step_view import last_step, share_beside
 
 
 def test_the_share_beside_computing_is_of_all_that_communication_threads_do() -> None:

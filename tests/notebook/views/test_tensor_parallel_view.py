@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from helpers.lessons.sharding.figures import tensor_parallel_view as view
 from helpers.notebook.figures import png
-from helpers.notebook.views import tensor_parallel_view as view
 
 
 def words(figure: Any) -> str:

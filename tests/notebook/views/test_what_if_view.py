@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from helpers.algorithms.servers.blame import Blame
-from helpers.algorithms.servers.what_if import what_if
-from helpers.notebook.views import what_if_view
+from helpers.lessons.spare_replicas.algorithms.blame import Blame
+from helpers.lessons.spare_replicas.algorithms.what_if import what_if
+from helpers.lessons.spare_replicas.figures import what_if_view
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from helpers.algorithms.servers.cure import Cure
-from helpers.algorithms.servers.rule import Decision, Rule
-from helpers.exercises.common import WORLDS, rng
-from helpers.exercises.compare import agree, count, describe
-from helpers.exercises.drives.rules import cure_turns
-from helpers.exercises.spec import Case, Exercise, Observation
-from helpers.exercises.table import wrong_answers
+from helpers.checks.common import WORLDS, rng
+from helpers.checks.compare import agree, count, describe
+from helpers.checks.drives.rules import cure_turns
+from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.table import wrong_answers
+from helpers.engine.servers.rule import Decision, Rule
+from helpers.lessons.asynchronous.algorithms.cure import Cure
 
 
 def cases(seed: int) -> list[Case]:

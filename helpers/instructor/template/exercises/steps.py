@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe
-from helpers.exercises.drives.calling import plain_call
-from helpers.exercises.spec import Case, Exercise, Observation
-from helpers.exercises.table import wrong_answers
+from helpers.checks.common import rng
+from helpers.checks.compare import count, describe
+from helpers.checks.drives.calling import plain_call
+from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
