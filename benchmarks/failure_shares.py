@@ -44,7 +44,7 @@ SERIES = (
         "llama3_2024_interruptions",
         "share of time",
         "419 failures at random in 54 days, and what Meta does not print as others print it for "
-        "jobs of that size, as helpers/lessons/cluster/experiments/failure_settings.py says: saves behind training "
+        "jobs of that size, as failure_settings.py of lesson 17 says: saves behind training "
         "(ByteCheckpoint), restarts of 12.7 minutes (MegaScale, ByteCheckpoint), the interval by "
         "Daly's formula; the published share is a bound, more than 90 %",
         llama,

@@ -15,9 +15,9 @@ from nbformat import NotebookNode
 from benchmarks.grading_folders import handed_in, put
 from helpers.checks import find
 from helpers.checks.judging import judge_all
-from helpers.checks.record import SWITCH
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, text
+from helpers.notebook.record import SWITCH
 from helpers.setup import places, state
 
 OTTER = "7.0.0"

@@ -2,7 +2,7 @@
 
 python -m benchmarks.published, or ./course bench published [--json]
 
-Each entry of helpers/workloads/published.json is either a `Series` here, which says what it is
+Each entry of helpers/notebook/published.json is either a `Series` here, which says what it is
 computed from and what it assumes, or stands under ELSEWHERE with the reason why not. A lesson
 that can recompute one more adds a Series.
 """
@@ -157,7 +157,7 @@ SERIES = (
         "abadi2016_fig8_throughput",
         "images a second",
         "workers, links and servers on the clock, layer by layer, as "
-        "helpers/lessons/spare_replicas/experiments/inception_cluster.py assumes them with its reasons: links of 10 Gbit/s, "
+        "inception_cluster.py of lesson 07 assumes them with its reasons: links of 10 Gbit/s, "
         "servers that move 5 GB/s through memory, the straggler model without its one slow machine "
         f"and its hangs; one number was fitted, how much longer all of its seconds are "
         f"({SLOWER:g} times), at {FITTED_AT[1]} {FITTED_AT[0]} workers",

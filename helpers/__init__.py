@@ -14,20 +14,20 @@ from helpers.engine.autograph import keep_in_memory
 if TYPE_CHECKING:
     from helpers.checks.check import check as check
     from helpers.checks.check import mine_or_yours as mine_or_yours
-    from helpers.checks.top import lesson as lesson
     from helpers.engine.cluster.run import attach as attach
     from helpers.engine.job import comm as comm
     from helpers.engine.run import run as run
-    from helpers.engine.servers.train import train as train
+    from helpers.lessons.parameter_servers.experiments.train import train as train
+    from helpers.notebook.top import lesson as lesson
 
 _HOMES = {
     "run": "helpers.engine.run",
     "attach": "helpers.engine.cluster.run",
-    "train": "helpers.engine.servers.train",
+    "train": "helpers.lessons.parameter_servers.experiments.train",
     "comm": "helpers.engine.job",
     "check": "helpers.checks.check",
     "mine_or_yours": "helpers.checks.check",
-    "lesson": "helpers.checks.top",
+    "lesson": "helpers.notebook.top",
 }
 
 __all__ = ["attach", "check", "comm", "lesson", "mine_or_yours", "run", "train"]
@@ -40,6 +40,7 @@ if "IPython" in sys.modules:  # before the first exercise's cell runs
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'helpers' has no attribute {name!r}")
+    import_module("helpers.notebook.shown")  # runs give traces, which it draws
     return getattr(import_module(_HOMES[name]), name)
 
 

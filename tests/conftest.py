@@ -17,8 +17,8 @@ import pytest
 import torch
 
 from helpers.checks.drives import tf
-from helpers.checks.record import SWITCH
 from helpers.engine.hosts import namespaces
+from helpers.notebook.record import SWITCH
 from helpers.setup import state, system
 from tests import kernel_ports, kinds, parts, selection
 

@@ -14,10 +14,10 @@ import pytest
 from nbformat import NotebookNode
 
 from helpers.checks import of_lesson
-from helpers.checks.record import SWITCH
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.release import pack, release
+from helpers.notebook.record import SWITCH
 from helpers.notebook.repeats import MOST_REPEATS
 
 # Everyday three lessons run in their releases with all answers, the quickest of those that live on

@@ -18,7 +18,7 @@ from _pytest.mark import ParameterSet
 from helpers.checks.spec import Exercise
 from tests import kinds, parts
 
-JUDGED = "tests/exercises/"
+JUDGED = "tests/checks/"
 FEW = 3  # lessons: where a change reaches more, some stand for all
 
 

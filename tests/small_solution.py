@@ -39,7 +39,7 @@ def solution() -> NotebookNode:
     """A small solution of lesson 00, as if it had been run."""
     exercise = find("00.1")
     box = (
-        f"### Exercise 00.1 — {exercise.title}\n\n★ · {exercise.minutes} minutes · 1 point\n\n"
+        f"### Exercise 00.1 — {exercise.title}\n\n★ · {exercise.size.minutes} minutes · 1 point\n\n"
         "Say your number."
     )
     check = (

@@ -19,7 +19,7 @@ from helpers.checks.spec import Exercise
 from helpers.worker import cells
 
 REPOSITORY = Path(__file__).parent.parent
-LESSON = r"helpers\.exercises\.lesson_\d\d"
+LESSON = r"helpers\.lessons\.\w+\.exercises"
 
 
 def named(lesson: str) -> str:
@@ -133,10 +133,10 @@ class _Inliner(ast.NodeTransformer):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
         module = node.module or ""
-        hidden = module.startswith(("helpers.checks.lesson_", "helpers.algorithms."))
+        hidden = re.match(r"helpers\.lessons\.\w+\.(exercises|algorithms)\b", module)
         if module == "__future__":
             return None
-        if not hidden or module.removeprefix("helpers.algorithms.") in self.allowed:
+        if not hidden or module in self.allowed:
             return node
         names = [alias.name for alias in node.names if alias.name not in self.given]
         source = inspect.getsource(import_module(module))

@@ -10,8 +10,7 @@ from __future__ import annotations
 import horovod.torch as hvd
 import torch
 
-from helpers.lessons.frameworks.experiments import horovod_torch, setting
-from helpers.notebook import script
+from helpers.lessons.frameworks.experiments import horovod_torch, script, setting
 
 
 def main() -> None:

@@ -11,8 +11,7 @@ done; wait
 
 from __future__ import annotations
 
-from helpers.lessons.frameworks.experiments import multi_worker, setting
-from helpers.notebook import script
+from helpers.lessons.frameworks.experiments import multi_worker, script, setting
 
 
 def main() -> None:

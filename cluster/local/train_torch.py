@@ -10,8 +10,7 @@ import gc
 import torch
 import torch.distributed as dist
 
-from helpers.lessons.frameworks.experiments import setting, torch_ddp
-from helpers.notebook import script
+from helpers.lessons.frameworks.experiments import script, setting, torch_ddp
 
 
 def main() -> None:

@@ -2,8 +2,8 @@
 
 How to write one
 ----------------
-A lesson's exercises live in `helpers/exercises/lesson_NN/`, one file each, and are found there by
-their `EXERCISE`; the package says what the lesson builds. A file holds, in this order:
+A lesson's exercises live in its room, `helpers/lessons/SUBJECT/exercises/`, one file each, and are
+found there by their `EXERCISE`; the room says what the lesson builds. A file holds, in this order:
 
 1. `cases(seed)`: the inputs, as plain values and numpy arrays. Seed 0 is what the learner's check
    uses; every other seed is hidden. World sizes 1, 2, 3 and 5, the most telling case first: a hint
@@ -16,7 +16,7 @@ their `EXERCISE`; the package says what the lesson builds. A file holds, in this
    missing waits, memory kept. They see what the answer did, never its source text.
 4. The driver, where no other lesson's exercise has the same. A grader's sandbox gets it and what it
    names, cut out of the file, and nothing else of it.
-5. The reference, with the name and the arguments that `helpers.algorithms` gives it.
+5. The reference, with the name and the arguments that the room's `algorithms` give it.
 6. `WRONG`, the wrong answers that people really write, as a table of text (`table.py`): most are
    patches of the reference, one thing exchanged. Each is its own oracle (`known.py`): who does in a
    case what it does is told what it says. The name is shown without a case (by the grader), so it
@@ -29,17 +29,14 @@ The learner's function runs elsewhere: a driver calls it for a case and hands ba
 `Observation`, plain values without behaviour. It names nothing that is an answer or a case.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
+from types import ModuleType
 
 from helpers.checks.spec import Exercise
-
-_HERE = Path(__file__).parent
+from helpers.rooms import folder, rooms
 
 
 class NoSuchExercise(LookupError):
@@ -51,7 +48,7 @@ class NoSuchExercise(LookupError):
 
 def lessons() -> list[str]:
     """The numbers of the lessons that have exercises, such as `["00", "02"]`."""
-    return sorted(p.name[-2:] for p in _HERE.glob("lesson_[0-9][0-9]"))
+    return [number for number in rooms() if (folder(number) / "exercises").is_dir()]
 
 
 @cache
@@ -59,7 +56,7 @@ def of_lesson(lesson: str) -> tuple[Exercise, ...]:
     """A lesson's exercises, in order; none where the lesson has no exercises."""
     if lesson not in lessons():
         return ()
-    package = import_module(f"helpers.checks.lesson_{lesson}")
+    package = import_module(f"{rooms()[lesson]}.exercises")
     modules = [
         import_module(f"{package.__name__}.{m.name}") for m in iter_modules(package.__path__)
     ]
@@ -68,19 +65,22 @@ def of_lesson(lesson: str) -> tuple[Exercise, ...]:
 
 
 def provided(lesson: str) -> tuple[str, ...]:
-    """The modules of `helpers.algorithms` that a lesson's answers may use.
+    """The modules of algorithms, by their dotted names, that a lesson's answers may use.
 
     These are what earlier lessons build (`BUILDS`; a module that several lessons build is the last
     one's), and what this lesson or an earlier one gives and nobody has to write (`GIVES`).
     """
-    homes = {
-        number: import_module(f"helpers.checks.lesson_{number}")
-        for number in lessons()
-        if number <= lesson
-    }
-    built = [module for number in homes if number < lesson for module in homes[number].BUILDS]
-    given = [module for home in homes.values() for module in getattr(home, "GIVES", ())]
+    homes = {number: import_module(room) for number, room in rooms().items() if number <= lesson}
+    built = [algorithm(homes[n], one) for n in homes if n < lesson for one in homes[n].BUILDS]
+    given = [algorithm(home, one) for home in homes.values() for one in getattr(home, "GIVES", ())]
     return tuple(dict.fromkeys(built + given))
+
+
+def algorithm(room: ModuleType, name: str) -> str:
+    """The dotted name of a module of algorithms, of a room where it names no other."""
+    subject, _, module = name.rpartition(".")
+    home = f"{room.__name__.rpartition('.')[0]}.{subject}" if subject else room.__name__
+    return f"{home}.algorithms.{module}"
 
 
 def everything() -> list[Exercise]:

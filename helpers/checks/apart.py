@@ -1,14 +1,12 @@
 """Run functions on an exercise's cases in a process of their own, which can be ended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from helpers.checks.observe import observe
 from helpers.checks.spec import Case, Exercise, Observation
-from helpers.engine.errors import RankDied, RankFailed, RunError, RunTimeout
-from helpers.engine.own_time import PATIENCE, Late
+from helpers.engine.errors import RankDied, RankFailed, RunError
+from helpers.engine.own_time import Late, Undecided
 
 Function = Callable[..., Any]
 Run = Callable[[Exercise, Sequence[Function], Case], list[Observation]]
@@ -24,17 +22,17 @@ def observe_apart(
     blind = [_blind(case) for case in cases]
     drive, seconds = exercise.drive, limit(exercise)
 
-    def job(comm: Any) -> list[Observation]:
+    def job() -> list[Observation]:
         return observe(drive, function, blind, limit=seconds - 2)  # and tells at which line
 
     job.__name__ = getattr(function, "__name__", exercise.function)  # for the engine's messages
     try:
         seen: list[Observation] = _run(job, exercise, seconds + BACKSTOP)
         return seen
+    except Undecided:
+        return [Observation(trouble="not judged")]
     except Late as late:
         return [Observation(trouble="timeout", text=late.how)]
-    except RunTimeout:
-        return [Observation(trouble="not judged")]
     except RankFailed as error:
         return [Observation(trouble="failed", kind=error.kind, text=error.message)]
     except RankDied as error:
@@ -51,7 +49,7 @@ def observe_each(
     """Observe several functions of the course's own in one case."""
     blind, drive, seconds = _blind(case), exercise.drive, limit(exercise)
 
-    def job(comm: Any) -> list[Observation]:
+    def job() -> list[Observation]:
         return [observe(drive, function, [blind], seconds)[-1] for function in functions]
 
     seen: list[Observation] = _run(job, exercise, seconds * len(functions))
@@ -79,17 +77,8 @@ def _blind(case: Case) -> Case:
     return Case(case.name, case.args, case.ranks, case.options)
 
 
-def _run(job: Function, exercise: Exercise, seconds: float) -> Any:
-    """seconds: of its own time. Raises what `run_processes` does."""
-    from helpers.engine.processes import run_processes
+def _run(job: Callable[[], Any], exercise: Exercise, seconds: float) -> Any:
+    """seconds: of its own time. Raises what `call_apart` does."""
+    from helpers.engine.call import call_apart
 
-    return run_processes(
-        job,
-        (),
-        ranks=1,
-        framework=exercise.framework,
-        timeout=PATIENCE * seconds,
-        own_time=seconds,
-        device="cpu",
-        show=False,
-    )[0]
+    return call_apart(job, exercise.framework, seconds)

@@ -1,20 +1,18 @@
 """Check a learner's function: run it elsewhere, judge it here, say what to look at."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from helpers.checks import NoSuchExercise, find, record, top
+from helpers.checks import NoSuchExercise, find
 from helpers.checks.apart import observe_apart
-from helpers.checks.index import index
 from helpers.checks.judging import judge_all
 from helpers.checks.released import LeftOut, is_left_out
 from helpers.checks.result import Result
 from helpers.checks.spec import Exercise
-from helpers.notebook.failed_cells import behind
-from helpers.notebook.progress import in_notebook
+from helpers.notebook import record, top
+from helpers.notebook.failed_cells import behind, in_notebook
+from helpers.rooms import index
 
 _known: dict[tuple[str, str], str] = {}
 

@@ -1,7 +1,5 @@
 """What specs share: world sizes, seeded random numbers, questions that many of them ask."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 
@@ -12,11 +10,6 @@ from helpers.checks.spec import Case, Look, Mistake, Observation
 
 # The most telling size first: a hint is given for the first case that is wrong.
 WORLDS = (3, 1, 2, 5)
-
-
-def rng(seed: int, number: str) -> np.random.Generator:
-    """Random numbers for one exercise's cases, the same on every machine."""
-    return np.random.default_rng([seed, *map(int, number.split("."))])
 
 
 def random_weights(random: np.random.Generator, sizes: tuple[int, ...]) -> list[np.ndarray]:

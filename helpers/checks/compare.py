@@ -1,7 +1,5 @@
 """Comparators: plain values against what was asked for, and words for both."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

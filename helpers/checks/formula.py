@@ -1,7 +1,5 @@
 """What exercises hold of a number that a formula gives: it is right to nine digits."""
 
-from __future__ import annotations
-
 from helpers.checks.compare import describe, number, told_apart
 from helpers.checks.spec import Case, Observation
 

@@ -1,7 +1,5 @@
 """Judge what an answer did: the claim decides, known wrong answers find the hint."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from helpers.checks import known

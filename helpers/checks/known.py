@@ -14,16 +14,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from helpers.checks.apart import Run, observe_each
 from helpers.checks.compare import agree
 from helpers.checks.released import OUTCOMES, is_left_out
 from helpers.checks.spec import Case, Exercise, Observation, WrongAnswer, behind, first_said
+from helpers.rooms import folder
 from helpers.worker.encoding import decode, encode
 
-_HERE = Path(__file__).parent
 _KEPT = 200  # cases
 _ASPECTS = ("ending", "values", "bytes", "messages", "sent")
 _outcomes: dict[tuple[str, str, int], dict[str, Outcome]] = {}
@@ -145,7 +144,7 @@ def kept(exercise: Exercise) -> dict[str, object]:
 @cache
 def released(number: str) -> dict[str, dict[str, Outcome]]:
     """The same, as a release has it."""
-    path = _HERE / f"lesson_{number[:2]}" / OUTCOMES
+    path = folder(number[:2]) / OUTCOMES
     held = json.loads(path.read_text(encoding="utf-8"))[number]
     return {
         case: {name: Outcome(decode(one)) for name, one in known.items()}

@@ -1,7 +1,5 @@
 """What claims on weights compare: to nine digits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Run a check's cases one after the other under a limit, on the side that is not trusted."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Sequence

@@ -4,16 +4,13 @@ The cases that a lesson shows are kept as values; those that are hidden, the cou
 and the known wrong ones are not there.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from helpers.checks.spec import Case
+from helpers.rooms import folder
 
-HERE = Path(__file__).parent
 CASES = "cases.json"
 OUTCOMES = "outcomes.json"
 
@@ -30,7 +27,7 @@ def visible(number: str) -> Callable[[int], list[Case]]:
 
         if seed:
             raise LookupError("This copy of the course has only the cases that a lesson shows.")
-        path = HERE / f"lesson_{number[:2]}" / CASES
+        path = folder(number[:2]) / CASES
         held = json.loads(path.read_text(encoding="utf-8"))[number]
         return [Case(*decode(fields)) for fields in held]
 

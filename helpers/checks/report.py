@@ -3,10 +3,10 @@
 A lesson that ends in a report has them in its package, as `PARTS`; see `lesson_18`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from importlib import import_module
+
+from helpers.rooms import rooms
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,7 @@ class Part:
 
 def parts_of(lesson: str) -> tuple[Part, ...]:
     """The parts of a lesson's report; none where it has none."""
-    try:
-        package = import_module(f"helpers.checks.lesson_{lesson}")
-    except ModuleNotFoundError:
+    if lesson not in rooms():
         return ()
-    found: tuple[Part, ...] = getattr(package, "PARTS", ())
+    found: tuple[Part, ...] = getattr(import_module(rooms()[lesson]), "PARTS", ())
     return found

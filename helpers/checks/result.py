@@ -1,7 +1,5 @@
 """What a check gives back: a verdict that shows itself in a notebook and prints as text."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Sequence
@@ -81,9 +79,10 @@ class Result:
         if not self.passed or self.exercise is None or self.exercise.figure is None:
             return None
         from helpers.engine.trace import Trace
+        from helpers.notebook.timeline import timeline
 
         case, seen = self.cases[self.exercise.figure], self.seen[self.exercise.figure]
-        return Trace(seen.events, case.ranks, virtual=True).plot()
+        return timeline(Trace(seen.events, case.ranks, virtual=True))
 
     def _ipython_display_(self) -> None:
         from IPython.display import display

@@ -1,10 +1,10 @@
 """What an exercise is: cases, a driver, a claim, the known mistakes, and wrong answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from helpers.engine.trace import Event
 
@@ -112,6 +112,14 @@ class Mistake:
     unfinished: bool = False
 
 
+class Size(NamedTuple):
+    """How much an exercise is. stars: how hard, 1 to 3; minutes: how long it takes; points."""
+
+    stars: int
+    minutes: int
+    points: int
+
+
 @dataclass(frozen=True)
 class WrongAnswer:
     """An answer that people really write, and what is said to it.
@@ -154,9 +162,7 @@ class Exercise:
 
     number: str
     title: str
-    stars: int
-    minutes: int
-    points: int
+    size: Size
     function: str
     asks: str
     cases: Callable[[int], list[Case]]
@@ -180,6 +186,16 @@ class Exercise:
         return self.number[:2]
 
     @property
+    def points(self) -> int:
+        """What it is worth."""
+        return self.size.points
+
+    @property
     def stub(self) -> str:
         """The line that an exercise holds until it is done."""
         return f'raise NotImplementedError("Exercise {self.number} is not done yet")'
+
+
+def rng(seed: int, number: str) -> np.random.Generator:
+    """Random numbers for one exercise's cases, the same on every machine."""
+    return np.random.default_rng([seed, *map(int, number.split("."))])

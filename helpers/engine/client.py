@@ -17,9 +17,8 @@ from typing import Any
 import psutil
 
 from helpers.engine.errors import NoHosts, RunError, RunInterrupted
-from helpers.engine.rank import Plan
+from helpers.engine.plan import Plan, forks
 from helpers.engine.spawned import TIMES
-from helpers.engine.starts import forks
 from helpers.engine.wire import receive_message, send_message
 
 _ROOT = Path(__file__).resolve().parents[2]

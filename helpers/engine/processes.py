@@ -8,7 +8,7 @@ import select
 import selectors
 import socket
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from helpers.engine import report
@@ -16,15 +16,18 @@ from helpers.engine.board import Board
 from helpers.engine.client import SERVER_GONE, Client, client_for
 from helpers.engine.errors import RunError, RunInterrupted
 from helpers.engine.hosts.network import Network
-from helpers.engine.output import show_output
+from helpers.engine.output import RankOutput, show_output
 from helpers.engine.own_time import Limit, OwnTime, descendants
-from helpers.engine.patience import LOOK_SECONDS, Patience
-from helpers.engine.rank import Failure, Plan
-from helpers.engine.rank_output import RankOutput
-from helpers.engine.stillness import TELLS_ENDINGS, is_ending
+from helpers.engine.plan import Failure, Plan, environment
 from helpers.engine.trace import Event, RankStats, Results, Stats, Trace, with_computing
-from helpers.engine.watch import Watch
-from helpers.engine.wire import Parcel, anonymous_file, pack_value, receive_message, unpack_value
+from helpers.engine.waiting import LOOK_SECONDS, TELLS_ENDINGS, Patience, Watch, is_ending
+from helpers.engine.wire import (
+    Parcel,
+    anonymous_file,
+    pack_function,
+    receive_message,
+    unpack_value,
+)
 
 DEATH_SECONDS = 0.1  # after its connections have closed, a process has ended by then, mostly
 
@@ -84,27 +87,6 @@ def run_processes(
                     run.close()
     finally:
         parcel.close()
-
-
-def pack_function(fn: Callable[..., Any], args: Sequence[Any]) -> Parcel:
-    """Pickle the function and its arguments for the ranks. Raises TypeError where that fails."""
-    try:
-        return pack_value((fn, tuple(args)))
-    except Exception as error:
-        raise TypeError(
-            f"{getattr(fn, '__name__', fn)!s} or an argument cannot be sent to the ranks: {error}. "
-            "Open files, locks and generators stay in the notebook: make them inside the function."
-        ) from error
-
-
-def environment(given: Collection[str]) -> dict[str, str | None]:
-    """The notebook's environment as the ranks see it, without what belongs to another job.
-
-    given: what the server was started with; None for what the notebook has deleted since.
-    """
-    private = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "TF_CONFIG")
-    now = {name: value for name, value in os.environ.items() if name not in private}
-    return {**dict.fromkeys(given), **now}
 
 
 class LocalRun:
@@ -183,7 +165,7 @@ class LocalRun:
 
     def supervise(self) -> None:
         """Handle what the ranks send until all have answered."""
-        watch = Watch(self)
+        watch = Watch(self, lambda: report.deadlocked(self))
         for rank, control in enumerate(self.controls):
             self.selector.register(control, selectors.EVENT_READ, ("control", rank))
             self.selector.register(self.outputs[rank].fd, selectors.EVENT_READ, ("output", rank))

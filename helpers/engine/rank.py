@@ -14,67 +14,18 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from helpers.engine.board import Board
 from helpers.engine.chatter import NOISY, keep_apart, shorten
 from helpers.engine.hosts.comm import HostComm, Post
-from helpers.engine.hosts.namespaces import INTERFACE, be_on
-from helpers.engine.hosts.network import Network
+from helpers.engine.hosts.namespaces import be_on
 from helpers.engine.local import LocalComm, Mailbox
+from helpers.engine.plan import Failure, Origin, Plan
 from helpers.engine.real import RealComm, Recorder
 from helpers.engine.wire import Parcel, pack_value, send_message, unpack_value
 
 _MOST_ORIGINS = 8
-
-
-class Plan(NamedTuple):
-    """What the ranks of one run are told. head: of the parcel with the function and arguments.
-
-    The descriptors that come with it: the board, then for each rank its control socket, its
-    output, and the file for its stack and its chatter; last the parcel's file, where it has one.
-    """
-
-    size: int
-    framework: str
-    transport: str
-    device: str | None
-    threads: int
-    timeout: float
-    environment: dict[str, str | None]
-    path: list[str]
-    folder: str
-    head: bytes
-    network: Network | None = None
-
-    @property
-    def interface(self) -> str:
-        """The name of the network interface that leads to the other ranks."""
-        if self.network is not None:
-            return INTERFACE
-        return "lo0" if sys.platform == "darwin" else "lo"
-
-    def address(self, rank: int) -> str:
-        """Where a rank can be reached."""
-        return "127.0.0.1" if self.network is None else self.network.address(rank)
-
-
-class Failure(NamedTuple):
-    """An exception as the client gets it."""
-
-    kind: str
-    message: str
-    frames: traceback.StackSummary
-    origins: list[Origin]
-    doing: str
-
-
-class Origin(NamedTuple):
-    """An exception behind another: what it came of, or one of a group's."""
-
-    how: str
-    text: str
-    frames: traceback.StackSummary
 
 
 def be_rank(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox) -> NoReturn:
@@ -142,6 +93,8 @@ def die_with_server() -> None:
 
 def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: socket.socket) -> None:
     """Run the function and send what it returned, or what it raised."""
+    if plan.transport == "none":
+        return answer_alone(plan, fds, control)
     board = Board(fds[0], plan.size)
     recorder = Recorder(rank, board)
     span, me = (0.0, 0.0), os.getpid()
@@ -180,6 +133,25 @@ def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: soc
     if os.getpid() != me:
         end_child(None)
     return send("value", parcel)
+
+
+def answer_alone(plan: Plan, fds: list[int], control: socket.socket) -> None:
+    """Run a function that is no rank's, and send what it returned, or what it raised."""
+    from helpers.engine import worlds
+
+    me = os.getpid()
+    try:
+        worlds.take_threads(plan)
+        fn, args = unpack_value(Parcel(plan.head, fds[-1]))
+        what, parcel = "value", pack_answer(0, fn(*args))
+    except BaseException as error:
+        if os.getpid() != me:
+            end_child(error)
+        what, parcel = "failure", pack_value(describe_failure(error))
+    if os.getpid() != me:
+        end_child(None)
+    body = pickle.dumps((what, parcel.head), protocol=5)
+    send_message(control, body, () if parcel.fd is None else (parcel.fd,))
 
 
 def end_child(error: BaseException | None) -> NoReturn:
@@ -229,7 +201,7 @@ def make_comm(
 
 
 def describe_failure(
-    error: BaseException, recorder: Recorder, others: Sequence[BaseException] = ()
+    error: BaseException, recorder: Recorder | None = None, others: Sequence[BaseException] = ()
 ) -> Failure:
     """An exception in plain parts, its frames without the engine's own.
 
@@ -239,7 +211,7 @@ def describe_failure(
     frames = traceback.extract_tb(error.__traceback__)
     while frames and frames[0].filename == __file__:
         frames.pop(0)
-    last = recorder.events[-1] if recorder.events else None
+    last = recorder.events[-1] if recorder and recorder.events else None
     doing = f"after: {last.label}" if last else ""
     try:
         message = str(error)

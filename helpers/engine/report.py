@@ -12,27 +12,38 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import psutil
 
+from helpers.engine.board import Board
 from helpers.engine.chatter import kept
 from helpers.engine.deadlock import State, rank_words, tell, wait_words
 from helpers.engine.errors import Deadlock, RankDied, RankFailed, RunTimeout
 from helpers.engine.places import file_name, is_engine, is_library
-from helpers.engine.starts import START, forks
-
-if TYPE_CHECKING:
-    from helpers.engine.processes import LocalRun
-    from helpers.engine.rank import Failure, Origin
+from helpers.engine.plan import START, Failure, Origin, forks
 
 Name = TypeVar("Name", int, str)
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 _DUMP_SECONDS = 3.0
 
 
+class Run(Protocol):
+    """A run on this machine. answers: of ranks that have given one. stacks: files, one a rank."""
+
+    plan: Any
+    stacks: list[int]
+    answers: dict[int, tuple[Any, Any]]
+    board: Board
+    client: Any
+    pids: list[int]
+
+    def unfinished(self) -> list[int]:
+        """The ranks that have not answered yet."""
+
+
 def failed(
-    run: LocalRun, rank: int, failure: Failure, others: Mapping[int, Failure] | None = None
+    run: Run, rank: int, failure: Failure, others: Mapping[int, Failure] | None = None
 ) -> RankFailed:
     """A rank raised an exception. others: those of other ranks at the same time, by rank.
 
@@ -75,7 +86,7 @@ ON_MACOS = (
 )
 
 
-def died(run: LocalRun, rank: int, code: int) -> RankDied:
+def died(run: Run, rank: int, code: int) -> RankDied:
     """A rank's process ended without an answer."""
     if code < 0:
         name = next((s.name for s in signal.Signals if s == -code), "a real-time signal")
@@ -94,12 +105,12 @@ def died(run: LocalRun, rank: int, code: int) -> RankDied:
     return RankDied(report, (rank,))
 
 
-def past(run: LocalRun, rank: int) -> str:
+def past(run: Run, rank: int) -> str:
     """What a rank was doing: "was waiting to receive from rank 1"."""
     return "was " + doing(run, rank).removeprefix("is ").replace("waits", "waiting", 1)
 
 
-def doing(run: LocalRun, rank: int) -> str:
+def doing(run: Run, rank: int) -> str:
     """What a rank is doing: "waits to receive from rank 1", "is computing"."""
     if run.board.read(rank).doing is None:
         return "is starting"
@@ -110,12 +121,12 @@ def doing(run: LocalRun, rank: int) -> str:
     return "is returning its value" if states[rank].doing == "returned" else "is computing"
 
 
-def board_states(run: LocalRun) -> list[State]:
+def board_states(run: Run) -> list[State]:
     """What every rank is doing, in rank order."""
     return [run.board.state(rank) for rank in range(run.plan.size)]
 
 
-def timed_out(run: LocalRun) -> RunTimeout:
+def timed_out(run: Run) -> RunTimeout:
     """Ranks have not answered in time; those that compute are at fault before those that wait."""
     late = sorted(run.unfinished(), key=lambda rank: run.board.read(rank).waits)
     told = states(run)
@@ -132,20 +143,20 @@ def timed_out(run: LocalRun) -> RunTimeout:
     return RunTimeout(report + told + said, tuple(late))
 
 
-def deadlocked(run: LocalRun) -> Deadlock:
+def deadlocked(run: Run) -> Deadlock:
     """All ranks that have not returned wait, and nothing moves."""
     text, waiting = tell(board_states(run))
     return Deadlock(text + "\n" + states(run), waiting)
 
 
-def interrupted(run: LocalRun) -> str:
+def interrupted(run: Run) -> str:
     """The cell was interrupted."""
     if run.client.socket.fileno() < 0:
         return "The run was interrupted."
     return "The run was interrupted.\n" + states(run)
 
 
-def states(run: LocalRun) -> str:
+def states(run: Run) -> str:
     """What each unfinished rank does, and where in the code it is."""
     late = run.unfinished()
     stacks = where({rank: (run.pids[rank], run.stacks[rank]) for rank in late})

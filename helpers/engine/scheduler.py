@@ -20,8 +20,8 @@ from types import FrameType
 from typing import Any
 
 from helpers.engine.deadlock import State
-from helpers.engine.patience import Patience
 from helpers.engine.places import is_engine
+from helpers.engine.waiting import Patience
 
 _POLL_SECONDS = 0.1  # so often the waiting thread looks whether it is to be stopped itself
 _STOP_SECONDS = 2.0  # so long a task that does not want to end is asked to

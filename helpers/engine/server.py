@@ -27,9 +27,9 @@ import psutil
 from helpers.engine import pages
 from helpers.engine.hosts.namespaces import Missing, Namespaces
 from helpers.engine.local import Mailbox
-from helpers.engine.rank import Plan, be_rank
+from helpers.engine.plan import Plan, forks
+from helpers.engine.rank import be_rank
 from helpers.engine.spawned import spawn
-from helpers.engine.starts import forks
 from helpers.engine.wire import anonymous_file, receive_message, send_message
 
 MOST_FILES = 20_000

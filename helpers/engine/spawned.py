@@ -18,7 +18,8 @@ import sys
 from collections.abc import Sequence
 
 from helpers.engine.local import Mailbox
-from helpers.engine.rank import Plan, be_rank, rank_fds
+from helpers.engine.plan import Plan
+from helpers.engine.rank import be_rank, rank_fds
 from helpers.engine.wire import anonymous_file
 
 TIMES = 5  # how many times as long as forked ranks these may take to start

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -109,6 +109,10 @@ class Stats(Sequence[RankStats]):
 class Trace(Sequence[Event]):
     """The events of a run, by rank and time."""
 
+    # Drawing is not the engine's: `helpers.notebook.shown` adds these.
+    plot: Callable[..., Any]
+    explore: Callable[[], None]
+
     def __init__(self, events: Iterable[Event], size: int, virtual: bool = False) -> None:
         self._events = tuple(sorted(events, key=lambda e: (e.rank, e.lane, e.start, e.end)))
         self.size = size
@@ -144,18 +148,6 @@ class Trace(Sequence[Event]):
     def duration(self) -> float:
         """Seconds from the start of the run to the end of the last event."""
         return max((e.end for e in self._events), default=0.0)
-
-    def plot(self, **options: Any) -> Any:
-        """Draw the timeline: a row a rank, computing, sending and waiting in colour."""
-        from helpers.notebook.timeline import timeline
-
-        return timeline(self, **options)
-
-    def explore(self) -> None:
-        """In a notebook: a timeline that zooms, and names the event under the pointer."""
-        from helpers.notebook.timeline_viewer import explore_trace
-
-        explore_trace(self)
 
     def save(self, path: str | Path) -> Path:
         """Write the trace in the format that Chrome's `about:tracing` and Perfetto open."""

@@ -15,18 +15,22 @@ import socket
 import struct
 import sys
 import tempfile
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
-from helpers.engine import classes
 from helpers.engine.tensors import memory_of
 
 INLINE_BYTES = 1 << 16
 _ALIGN = 64
 _IN_MEMORY = "/dev/shm"
 _HEAD = struct.Struct("!QB")
+# Of classes that were written in a cell: what was sent from here, and of what copies are copies.
+_sent: weakref.WeakSet[type] = weakref.WeakSet()
+_originals: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
 
 
 def anonymous_file(size: int = 0) -> int:
@@ -54,7 +58,7 @@ class Pickler(cloudpickle.CloudPickler):
             if plain and obj.device.type != "meta":
                 return _reduce_tensor(torch, obj)
         reduced = super().reducer_override(obj)
-        return classes.for_ranks(obj, reduced) if classes.is_sent_by_value(reduced) else reduced
+        return for_ranks(obj, reduced) if is_sent_by_value(reduced) else reduced
 
 
 def _reduce_tensor(torch: Any, tensor: Any) -> tuple[Any, ...]:
@@ -170,3 +174,63 @@ def receive_message(sock: socket.socket) -> tuple[bytes, list[int]]:
             raise EOFError("the other side of the socket has gone")
         at += got
     return bytes(body), fds
+
+
+def pack_function(fn: Callable[..., Any], args: Sequence[Any]) -> Parcel:
+    """Pickle the function and its arguments for the ranks. Raises TypeError where that fails."""
+    try:
+        return pack_value((fn, tuple(args)))
+    except Exception as error:
+        raise TypeError(
+            f"{getattr(fn, '__name__', fn)!s} or an argument cannot be sent to the ranks: {error}. "
+            "Open files, locks and generators stay in the notebook: make them inside the function."
+        ) from error
+
+
+# --- classes that were written in a cell ----------------------------------------------------------
+
+# Such a class cannot be imported where it arrives, so cloudpickle sends what it is made of. Where
+# it is known already, that is put into the class anew: methods whose globals are copies, attributes
+# as they were when it was sent. The notebook's own classes must not change by a run, nor those of
+# another rank in the same process.
+
+
+def is_sent_by_value(reduced: Any) -> bool:
+    """Whether a reduction, cloudpickle's or one made here, is of a class that nobody can import."""
+    fills = (cloudpickle.cloudpickle._class_setstate, set_state)
+    return isinstance(reduced, tuple) and len(reduced) == 6 and reduced[5] in fills
+
+
+def for_ranks(cls: type, reduced: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The reduction of a class that leaves it alone where it comes back to this process."""
+    _sent.add(cls)
+    return (*reduced[:5], set_state)
+
+
+def set_state(cls: type, state: Any) -> type:
+    """Fill a class that has arrived, unless this process has sent it."""
+    return cls if cls in _sent else cloudpickle.cloudpickle._class_setstate(cls, state)
+
+
+def for_copy(original: Any, reduced: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The reduction of a class that makes a copy each time. original: stands for the class."""
+    make, how, *rest = anew(reduced)
+    return (copy_class, (original, make, how), *rest)
+
+
+def anew(reduced: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The reduction of a class that makes a new one, and does not look for it in this process."""
+    make, (*how, _, extra), *rest = reduced
+    return (make, (*how, None, extra), *rest)
+
+
+def copy_class(original: type, make: Callable[..., type], how: tuple[Any, ...]) -> type:
+    """A new class, still empty, of which `original_of` knows what it is a copy of."""
+    copy = make(*how)
+    _originals[copy] = original
+    return copy
+
+
+def original_of(obj: Any) -> type | None:
+    """The class of which this is a copy."""
+    return _originals.get(obj) if isinstance(obj, type) else None

@@ -8,13 +8,12 @@ import json
 import os
 import socket
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from helpers.engine.local import LocalComm
-    from helpers.engine.rank import Plan
+from helpers.engine.local import LocalComm
+from helpers.engine.plan import Plan
 
 
 def join(comm: LocalComm, plan: Plan) -> Any:
@@ -22,6 +21,18 @@ def join(comm: LocalComm, plan: Plan) -> Any:
     return {"torch": join_torch, "tensorflow": join_tensorflow, "horovod": join_horovod}[
         plan.framework
     ](comm, plan)
+
+
+def take_threads(plan: Plan) -> None:
+    """Let the framework compute on as many threads as the plan has, and no more."""
+    import torch
+
+    torch.set_num_threads(plan.threads)
+    if plan.framework == "tensorflow":
+        import tensorflow as tf
+
+        tf.config.threading.set_intra_op_parallelism_threads(plan.threads)
+        tf.config.threading.set_inter_op_parallelism_threads(max(2, plan.threads))
 
 
 def tell_all(comm: LocalComm, number: int) -> int:
@@ -59,10 +70,9 @@ def peers_patience(plan: Plan) -> float:
 
 def join_torch(comm: LocalComm, plan: Plan) -> Any:
     """Set torch's threads and default process group up."""
-    import torch
     import torch.distributed as dist
 
-    torch.set_num_threads(plan.threads)
+    take_threads(plan)
     device, backend = torch_device(comm.rank, comm.size, plan.device)
     os.environ["GLOO_SOCKET_IFNAME"] = plan.interface
     limit = datetime.timedelta(seconds=peers_patience(plan))
@@ -92,10 +102,8 @@ def join_tensorflow(comm: LocalComm, plan: Plan) -> Any:
     """Set TensorFlow's threads up and TF_CONFIG, with a free port for each rank."""
     gpus = 0 if plan.device == "cpu" else len(glob.glob("/dev/nvidia[0-9]*"))
     os.environ["CUDA_VISIBLE_DEVICES"] = str(comm.rank % gpus) if gpus else "-1"
-    import tensorflow as tf
 
-    tf.config.threading.set_intra_op_parallelism_threads(plan.threads)
-    tf.config.threading.set_inter_op_parallelism_threads(max(2, plan.threads))
+    take_threads(plan)
     addresses = [plan.address(rank) for rank in range(comm.size)]
     found = ports(comm, plan)
     workers = [f"{address}:{port}" for address, port in zip(addresses, found, strict=True)]
@@ -139,7 +147,7 @@ def join_horovod(comm: LocalComm, plan: Plan) -> Any:
     from horovod.common import process_sets
     from horovod.torch.mpi_ops import _basics
 
-    torch.set_num_threads(plan.threads)
+    take_threads(plan)
     first, second = rendezvous(comm), rendezvous(comm)
     mine = comm.host_ranks.index(comm.rank)
     across = [r for r in range(comm.size) if comm.hosts[:r].count(comm.hosts[r]) == mine]

@@ -76,7 +76,7 @@ def walk(notebook: NotebookNode, lesson: str) -> Walk:
         code=lines / LINES,
         shown=shown,
         waiting=RUNNING + TRAINING.get(lesson, 0.0),
-        exercises=sum(exercise.minutes for exercise in of_lesson(lesson)),
+        exercises=sum(exercise.size.minutes for exercise in of_lesson(lesson)),
     )
 
 

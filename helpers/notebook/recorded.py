@@ -13,11 +13,11 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from helpers.rooms import HERE
+
 RECORDED = "recorded.json"
-_FOLDER = Path(__file__).parents[1] / "exercises"
 shown: list[str] = []
 """The cells, by their names in the table, that have shown recorded outputs in this session."""
 
@@ -33,7 +33,7 @@ def table() -> dict[str, dict[str, Any]]:
     """For each such cell: `needs`, exercises and their functions; `names`, those that the cell
     gives to answers, each with its exercise; `outputs`, as a notebook keeps them."""
     found: dict[str, dict[str, Any]] = {}
-    for path in sorted(_FOLDER.glob(f"lesson_*/{RECORDED}")):
+    for path in sorted(HERE.glob(f"*/{RECORDED}")):
         found |= json.loads(path.read_text(encoding="utf-8"))
     return found
 

@@ -25,7 +25,7 @@ def explore_trace(trace: Trace) -> None:
 
     Outside a notebook it says what draws a picture there.
     """
-    from helpers.notebook.progress import in_notebook
+    from helpers.notebook.failed_cells import in_notebook
 
     if not in_notebook():
         print("The viewer of a trace needs a notebook. Its picture is drawn by .plot().")

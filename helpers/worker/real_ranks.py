@@ -20,8 +20,8 @@ from helpers.checks.drives.ranks import Ranked
 from helpers.checks.spec import Observation
 from helpers.engine.client import Client
 from helpers.engine.errors import Deadlock, RankFailed, RunError, RunTimeout
+from helpers.engine.plan import Plan
 from helpers.engine.processes import LocalRun, environment, pack_function
-from helpers.engine.rank import Plan
 from helpers.engine.server import Server, adopt_orphans, end_descendants
 from helpers.engine.trace import Results
 

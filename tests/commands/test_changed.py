@@ -122,7 +122,7 @@ def test_a_reached_lesson_runs_what_belongs_to_it() -> None:
     assert not selection.is_reached(an_item("c.py"), told)
     assert not selection.is_reached(an_item("b.py", "13"), told)
     assert selection.is_reached(an_item("c.py", "06.1"), told)
-    assert selection.is_reached(an_item("tests/exercises/c.py", "03.2"), told)
+    assert selection.is_reached(an_item("tests/checks/c.py", "03.2"), told)
     assert not selection.is_reached(an_item("tests/instructor/c.py", "03.2"), told)
     assert not selection.is_reached(an_item("c.py", "03"), told)
 

@@ -1,7 +1,5 @@
 """Drivers that see what a function leaves of its arguments, or call it more than once."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import replace
 from functools import wraps
@@ -13,12 +11,9 @@ from torch import Tensor
 from helpers.checks.compare import agree
 from helpers.checks.drives.calling import Function, plain_call
 from helpers.checks.drives.ranks import Ranked
-from helpers.checks.drives.requests import Requests, all_waited
+from helpers.checks.drives.requests import CHANGED, Requests, all_waited
 from helpers.checks.drives.values import Remote, plain
 from helpers.checks.spec import Case, Observation
-
-CHANGED = "changed"
-"""The key that tells of an answer that wrote into its arguments: the place of the first one."""
 
 
 def _left_alone(fn: Function, comm: Any, *args: Any) -> Any:
@@ -36,17 +31,6 @@ def _left_alone(fn: Function, comm: Any, *args: Any) -> Any:
 
 
 left_alone = Ranked(_left_alone)
-
-
-def changed(value: Any) -> int | None:
-    """The place of the argument that an answer wrote into, None where it left all alone."""
-    place = value.get(CHANGED) if type(value) is dict else None
-    return place if type(place) is int else None
-
-
-def returned(value: Any) -> Any:
-    """What an answer returned, also where it wrote into its arguments."""
-    return value["returned"] if type(value) is dict and "returned" in value else value
 
 
 def call_also(fn: Function, case: Case) -> Observation:

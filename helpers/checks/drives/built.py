@@ -1,7 +1,5 @@
 """Drivers of functions that build a graph: built where the function is, looked at anywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 This is the side that is not trusted: nothing here knows what is right.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from functools import wraps

@@ -1,7 +1,5 @@
 """What a function keeps and does: its process's memory from outside, torch's operations."""
 
-from __future__ import annotations
-
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.checks.drives.calling import Function

@@ -1,7 +1,5 @@
 """Drivers on ranks: on the virtual clock, or one after the other with nothing in common."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.checks.drives.calling import Function, failed, wrong_signature

@@ -1,6 +1,4 @@
-"""What became of an answer's messages: whether each was waited for."""
-
-from __future__ import annotations
+"""What became of an answer's messages and arguments: all waited for, and none written into."""
 
 from collections.abc import Callable
 from typing import Any
@@ -83,3 +81,18 @@ def not_waited(case: Case, seen: Observation) -> str | None:
                 "on each before you return."
             )
     return None
+
+
+CHANGED = "changed"
+"""The key that tells of an answer that wrote into its arguments: the place of the first one."""
+
+
+def changed(value: Any) -> int | None:
+    """The place of the argument that an answer wrote into, None where it left all alone."""
+    place = value.get(CHANGED) if type(value) is dict else None
+    return place if type(place) is int else None
+
+
+def returned(value: Any) -> Any:
+    """What an answer returned, also where it wrote into its arguments."""
+    return value["returned"] if type(value) is dict and "returned" in value else value

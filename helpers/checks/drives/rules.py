@@ -7,8 +7,6 @@ at each turn the next one in it that has pulled and not yet pushed arrives. −1
 worker w that leaves for good.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +17,8 @@ from torch import Tensor
 from helpers.checks.drives.calling import Function, failed, inside, made, there, wrong_signature
 from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Observation
+from helpers.engine.servers.cure import Cure
 from helpers.engine.servers.rule import Decision, Push, Rule
-from helpers.lessons.asynchronous.algorithms.cure import Cure
 
 FEW = 1000  # weights; of more, their shape is looked at
 Inside = Callable[[Tensor, Any, int], Rule]  # by weights, optimizer and the number of workers

@@ -3,8 +3,6 @@
 A check has no cluster: its servers would not fit into a sandbox's limits.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 MOST = 6

@@ -4,8 +4,6 @@ Only what computes, keeps state in the session or chooses between these may be i
 reads or writes files, calls Python or talks to others: where it is run, it is alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A sandbox has no room for TensorFlow's servers. In one session, as on real serve
 accumulators and queues with the same device, container and shared name are the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What drivers of functions that start threads share."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future

@@ -1,7 +1,5 @@
 """Small networks of given weights, for lessons 03 and 04 and for a submission's process."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -1,7 +1,5 @@
 """Values on their way: a case's to a learner's function, and what that gave, without behaviour."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
+
+# Displays an empty bar of so many steps; `helpers.notebook.shown` has it.
+make_widget: Callable[[int], Any] | None = None
 
 
 class Bar:
     """A bar that is gone when the job has ended. show=False shows nothing."""
 
     def __init__(self, steps: int, show: bool) -> None:
-        from helpers.notebook.progress import in_notebook
-
-        self.shown, self.since, self.widget = show, time.monotonic(), None
-        if show and in_notebook():
-            self.widget = make_widget(steps)
+        self.shown, self.since = show, time.monotonic()
+        self.widget = make_widget(steps) if show and make_widget is not None else None
 
     def show(self, step: int) -> None:
         """So many ranks have started, and so many have answered."""
@@ -31,16 +32,3 @@ class Bar:
         if self.widget is not None:
             self.widget.close()
             self.widget = None
-
-
-def make_widget(steps: int) -> Any:
-    """An empty bar, displayed."""
-    import ipywidgets
-
-    from helpers.notebook.widgets import show_widget
-
-    widget = ipywidgets.IntProgress(
-        max=steps, description="Job", style={"description_width": "6em"}
-    )
-    show_widget(widget)
-    return widget

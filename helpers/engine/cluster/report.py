@@ -6,7 +6,7 @@ import dataclasses
 import signal
 import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from helpers.engine.board import Slot
 from helpers.engine.chatter import kept
@@ -15,14 +15,28 @@ from helpers.engine.deadlock import State, rank_words, tell, wait_words
 from helpers.engine.errors import Deadlock, JobCancelled, NodeDied, RankDied, RunError, RunTimeout
 from helpers.engine.report import clean, failed, own_code
 
-if TYPE_CHECKING:
-    from helpers.engine.cluster.follow import Follower
-
 _LOG_LINES = 12
 AT_ONCE = 0.5  # seconds by which a keeper may tell of a death later than its cause
 
 
-def first(run: Follower) -> RunError:
+class Run(Protocol):
+    """A job's run, as it is followed. beats: a rank's last one, and when it was new here."""
+
+    folder: Any
+    job: Any
+    plan: Any
+    state: Any
+    beats: dict[int, tuple[Any, float]]
+    nodes: dict[int, str]
+    outcomes: dict[int, Any]
+    stacks: list[int]
+    values: dict[int, Any]
+
+    def unfinished(self) -> list[int]:
+        """The ranks that have not ended."""
+
+
+def first(run: Run) -> RunError:
     """What went wrong first: an exception, a death, or a rank that the launcher ended."""
     bad = {rank: each for rank, each in run.outcomes.items() if each.what != "value"}
 
@@ -45,7 +59,7 @@ def first(run: Follower) -> RunError:
     return timed_out(run) if what == "late" else job_ended(run)
 
 
-def died(run: Follower, rank: int) -> RankDied:
+def died(run: Run, rank: int) -> RankDied:
     """A rank's process ended without an answer."""
     outcome = run.outcomes[rank]
     if outcome.code < 0:
@@ -61,7 +75,7 @@ def died(run: Follower, rank: int) -> RankDied:
     return RankDied(report, (rank,))
 
 
-def node_died(run: Follower, ranks: Sequence[int]) -> NodeDied:
+def node_died(run: Run, ranks: Sequence[int]) -> NodeDied:
     """Nothing comes from a node any more."""
     lost = list(dict.fromkeys(run.nodes.get(rank, "a node") for rank in ranks))
     word, its = ("node", "its") if len(lost) == 1 else ("nodes", "their")
@@ -75,7 +89,7 @@ def node_died(run: Follower, ranks: Sequence[int]) -> NodeDied:
     return NodeDied(report + states(run, ranks), tuple(sorted(ranks)), tuple(lost))
 
 
-def job_ended(run: Follower) -> RunError:
+def job_ended(run: Run) -> RunError:
     """The launcher says that the job has ended, and ranks have not answered."""
     state = run.state
     ranks = [r for r in range(run.plan.size) if r not in run.values]
@@ -100,7 +114,7 @@ def job_ended(run: Follower) -> RunError:
     return kind(report + states(run, ranks) + launcher_log(run), tuple(ranks))
 
 
-def not_started(run: Follower) -> RunTimeout:
+def not_started(run: Run) -> RunTimeout:
     """Ranks have not come up."""
     late = [r for r in run.unfinished() if now(run, r)[0].doing == "idle"]
     report = (
@@ -112,7 +126,7 @@ def not_started(run: Follower) -> RunTimeout:
     return RunTimeout(report + states(run, late) + launcher_log(run), tuple(late))
 
 
-def timed_out(run: Follower) -> RunTimeout:
+def timed_out(run: Run) -> RunTimeout:
     """Ranks have not answered in time; those that compute are at fault before those that wait."""
     ranks = [r for r in range(run.plan.size) if r not in run.values]
     late = sorted(ranks, key=lambda rank: now(run, rank)[0].waits)
@@ -123,19 +137,19 @@ def timed_out(run: Follower) -> RunTimeout:
     return RunTimeout(report + states(run, ranks), tuple(late))
 
 
-def deadlocked(run: Follower) -> Deadlock:
+def deadlocked(run: Run) -> Deadlock:
     """All ranks that have not returned wait, and nothing moves."""
     text, waiting = tell([now(run, rank)[0] for rank in range(run.plan.size)])
     return Deadlock(text + states(run, run.unfinished()), waiting)
 
 
-def interrupted(run: Follower) -> str:
+def interrupted(run: Run) -> str:
     """The cell was interrupted."""
     left = run.unfinished()
     return f"The run was interrupted, and {run.job.name.lower()} cancelled." + states(run, left)
 
 
-def states(run: Follower, ranks: Sequence[int]) -> str:
+def states(run: Run, ranks: Sequence[int]) -> str:
     """What ranks were doing when they were last heard of, and where in the code."""
     told = []
     for rank in ranks:
@@ -146,7 +160,7 @@ def states(run: Follower, ranks: Sequence[int]) -> str:
     return "".join(told)
 
 
-def past(run: Follower, rank: int) -> str:
+def past(run: Run, rank: int) -> str:
     """What a rank was doing when it was last heard of."""
     if rank not in run.beats:
         return "had not started"
@@ -159,7 +173,7 @@ def past(run: Follower, rank: int) -> str:
     return "had returned" if state.doing == "returned" else "was computing"
 
 
-def now(run: Follower, rank: int) -> tuple[State, traceback.StackSummary]:
+def now(run: Run, rank: int) -> tuple[State, traceback.StackSummary]:
     """A rank's last note: what it did, and where in the code it was."""
     noted: Any = run.folder.read(rank, "now")
     if noted is None:
@@ -173,13 +187,13 @@ def now(run: Follower, rank: int) -> tuple[State, traceback.StackSummary]:
     return state, traceback.StackSummary.from_list(frames)
 
 
-def last_seen(run: Follower, rank: int) -> str:
+def last_seen(run: Run, rank: int) -> str:
     """Where in its code a rank was at its last note."""
     lines = "".join(clean(own_code(now(run, rank)[1])).format()).rstrip()
     return f"\nTraceback of rank {rank} (most recent call last):\n{lines}" if lines else ""
 
 
-def launcher_log(run: Follower) -> str:
+def launcher_log(run: Run) -> str:
     """The end of what the launcher itself wrote."""
     try:
         lines = run.folder.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()

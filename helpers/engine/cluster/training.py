@@ -19,11 +19,11 @@ import torch
 import torch.distributed as dist
 
 from helpers.engine.comm import Comm
+from helpers.engine.servers.client import MakeClient
 from helpers.engine.servers.parameter_server import Array, Reply, Server, Worker, cut, join
 from helpers.engine.servers.parameter_server import check_fit as fits
 from helpers.engine.servers.task import Task
 from helpers.engine.servers.training import MakeRule, Point, ServerRecord, Training, bytes_of
-from helpers.lessons.parameter_servers.algorithms.clients import MakeClient
 
 PULL, PUSH, LEAVE = 0, 1, 2
 _ASKED, _SENT, _ANSWERED, _GIVEN = 40, 41, 42, 43  # tags, apart from those of a comm's messages

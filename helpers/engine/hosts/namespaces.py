@@ -16,10 +16,9 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from helpers.engine.hosts.network import MAX_HOSTS, Network, address
-from helpers.engine.starts import START, forks
+from helpers.engine.hosts.network import INTERFACE, MAX_HOSTS, Network, address
+from helpers.engine.plan import START, forks
 
-INTERFACE = "eth0"
 SWITCH = "COURSE_HOSTS"  # "clock": as on a machine without namespaces
 _NEWNS, _NEWUTS, _NEWUSER, _NEWNET = 0x0002_0000, 0x0400_0000, 0x1000_0000, 0x4000_0000
 _MS_BIND, _MNT_DETACH = 4096, 2

@@ -11,6 +11,7 @@ from typing import NamedTuple, cast
 _UNITS = {"bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _RATE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kmg]?bit)(?:/s)?\s*", re.IGNORECASE)
 MAX_HOSTS = 64
+INTERFACE = "eth0"
 
 Bandwidth = str | float | None
 

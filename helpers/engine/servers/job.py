@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from helpers.engine.servers.client import Client, MakeClient
 from helpers.engine.servers.parameter_server import Message, Server
 from helpers.engine.servers.places import Places
 from helpers.engine.servers.slots import Slots
@@ -16,7 +17,6 @@ from helpers.engine.servers.snapshot import Vault
 from helpers.engine.servers.task import Task
 from helpers.engine.servers.training import MakeRule
 from helpers.engine.wire import anonymous_file
-from helpers.lessons.parameter_servers.algorithms.clients import Client, MakeClient
 
 BEGIN = 1 << 30  # a message to a server: everybody is there
 WAITING, COMPUTING = 0, 1

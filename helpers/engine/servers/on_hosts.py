@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 from helpers.engine.errors import NoHosts
@@ -11,10 +10,7 @@ from helpers.engine.hosts.namespaces import refused
 from helpers.engine.hosts.network import MAX_HOSTS, Bandwidth, Network
 from helpers.engine.servers.places import Bandwidths, Hosts, place
 from helpers.engine.servers.real import train_processes
-from helpers.engine.servers.task import Task
 from helpers.engine.servers.training import Training
-
-_OF_PROCESSES = ("timeout", "snapshot_every", "write_through", "slow", "kill")
 
 
 def train_on_hosts(
@@ -40,22 +36,3 @@ def train_on_hosts(
     links = tuple(None if link == math.inf else link for link in places.bandwidth)
     where: dict[str, Any] = {"network": Network((0,), links), "places": places}
     return train_processes(*args, **{"workers": workers, "servers": servers, **where, **options})
-
-
-def for_the_clock(task: Task, batch: int, options: dict[str, Any], why: NoHosts) -> dict[str, Any]:
-    """Options for the virtual clock in the place of hosts: a step takes what it takes here.
-
-    Raises NoHosts for what the clock cannot do: kill, restart and slow down.
-    """
-    if options.get("kill") or options.get("slow") or options.get("write_through"):
-        raise why
-    from helpers.lessons.parameter_servers.experiments.step_times import Constant
-
-    weights, rows = task.initial(), task.rows(0, 0, batch)
-    taken = []
-    for _ in range(3):
-        start = time.perf_counter()
-        task.gradient(weights, rows)
-        taken.append(time.perf_counter() - start)
-    kept = {name: value for name, value in options.items() if name not in _OF_PROCESSES}
-    return {"times": Constant(sorted(taken)[1]), "hosts": {}, **kept}

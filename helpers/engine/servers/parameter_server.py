@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from helpers.engine.servers.client import Client
 from helpers.engine.servers.rule import Decision, Push, Rule
 from helpers.engine.servers.task import Task
-from helpers.lessons.parameter_servers.algorithms.clients import Client
 
 Array = Any
 

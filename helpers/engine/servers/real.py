@@ -20,6 +20,7 @@ from helpers.engine.processes import run_processes
 from helpers.engine.rank import describe_failure
 from helpers.engine.real import Recorder
 from helpers.engine.run import MAX_PROCESSES
+from helpers.engine.servers.client import MakeClient
 from helpers.engine.servers.job import COMPUTING, EVENT, Job, Pipe, Plan
 from helpers.engine.servers.parameter_server import Message, Server, check_fit, cut, join
 from helpers.engine.servers.places import Places
@@ -31,7 +32,6 @@ from helpers.engine.servers.task import Task
 from helpers.engine.servers.training import MakeRule, Point, ServerRecord, Training
 from helpers.engine.trace import Event, Kind, Trace
 from helpers.engine.wire import anonymous_file
-from helpers.lessons.parameter_servers.algorithms.clients import MakeClient
 
 NO_FORK = (
     "This system cannot fork, and real servers and workers are forked from one process. "

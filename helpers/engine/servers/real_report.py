@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from helpers.engine import report
 from helpers.engine.errors import RunError
-from helpers.engine.rank import Failure
+from helpers.engine.plan import Failure
 from helpers.engine.servers import parameter_server
 from helpers.engine.servers.job import Job
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from helpers.engine.servers.client import MakeClient
 from helpers.engine.servers.parameter_server import Array, Message, Reply, Server, Worker, join
 from helpers.engine.servers.task import Task
 from helpers.engine.servers.training import ServerRecord, Training
-from helpers.lessons.parameter_servers.algorithms.clients import MakeClient
 
 Sent = tuple[str, Array, int, bool]  # kind, array, version, whether it wants weights
 

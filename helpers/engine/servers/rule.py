@@ -8,12 +8,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from helpers.lessons.parameter_servers.algorithms.server_optimizers import Optimizer
+from typing import Any, NamedTuple, Protocol
 
 Array = Any
+
+
+class Optimizer(Protocol):
+    """Makes new weights of old ones and a gradient. factor: of the rate, where a cure lowers it."""
+
+    factor: float
+
+    def step(self, weights: Array, gradient: Array, version: int) -> Array:
+        """The weights after one update, as a new array."""
 
 
 class Push(NamedTuple):

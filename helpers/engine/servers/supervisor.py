@@ -15,13 +15,12 @@ import time
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from helpers.engine.patience import Patience
 from helpers.engine.servers import real_report as words
 from helpers.engine.servers.freight import be_porter
 from helpers.engine.servers.job import BEGIN, Job, Pipe
 from helpers.engine.servers.real_child import be_child
 from helpers.engine.servers.slots import RESTARTS
-from helpers.engine.stillness import Stillness
+from helpers.engine.waiting import Patience, Stillness
 
 _LOOK_SECONDS = 0.1
 _TELL_SECONDS = 0.2

@@ -16,6 +16,7 @@ from typing import Protocol
 import torch
 
 from helpers.engine.hosts.network import Bandwidth
+from helpers.engine.servers.client import MakeClient
 from helpers.engine.servers.clock import Clock
 from helpers.engine.servers.links import Links, make_links
 from helpers.engine.servers.parameter_server import Array, Reply, Server, Worker, join
@@ -23,7 +24,6 @@ from helpers.engine.servers.places import Bandwidths, Hosts
 from helpers.engine.servers.task import Task
 from helpers.engine.servers.training import Point, ServerRecord, Training, bytes_of
 from helpers.engine.trace import Event, Kind, Trace
-from helpers.lessons.parameter_servers.algorithms.clients import MakeClient
 
 AT_ONCE = 64  # gradients in one call: more gain nothing and take memory
 

@@ -1,16 +1,11 @@
-"""The exercises of lesson 18, the capstone, and the parts of its report."""
+"""Lesson 18, the capstone."""
 
 from helpers.checks.report import Part
+from helpers.rooms import Names, handed_out
 
-# The modules of helpers.algorithms that hold what this lesson builds.
-BUILDS: tuple[str, ...] = (
-    "racing.timing",
-    "racing.rates",
-    "racing.paired",
-    "racing.findings",
-)
-# The modules of helpers.algorithms that its answers stand on, and that nobody has to write.
-GIVES: tuple[str, ...] = ("racing.runs",)
+NUMBER = "18"
+BUILDS: tuple[str, ...] = ("timing", "rates", "paired", "findings")
+GIVES: tuple[str, ...] = ("runs",)
 
 PARTS = (
     Part(
@@ -48,3 +43,14 @@ PARTS = (
         by_hand=True,
     ),
 )
+NAMES: Names = {
+    "": ("experiments.orders", "experiments.race", "figures.race_view"),
+    "experiments.elsewhere": ("predicted_times",),
+    "experiments.settings": ("CLOCK", "ELSEWHERE", "HOSTS", "PROCESSES", "SEEDS", "TARGET", "WAYS"),
+    "experiments.ways": ("train",),
+    "helpers.notebook.predict": ("predict",),
+    "helpers.notebook.progress": ("progress",),
+    "helpers.notebook.tables": ("table",),
+}
+
+__getattr__, __dir__ = handed_out(__name__, NAMES)

@@ -17,7 +17,7 @@ from helpers.instructor.judge import judge as judge_module
 from helpers.instructor.judge.budgets import BUDGETS, Budgets, Clock
 from helpers.instructor.judge.calls import OVER, without
 from helpers.instructor.judge.session import State
-from tests.exercises.table import LIMIT
+from tests.checks.table import LIMIT
 
 SEED = 7_233_149_082_316_540_123
 Function = Callable[..., Any]

@@ -24,7 +24,9 @@ from helpers.instructor.judge.notebook import code_cells
 from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import missing
 from helpers.lessons.data_parallel.exercises.hooks import _Steps
-from tests.exercises import right_answers_06, right_answers_13, right_answers_14_sharding
+from tests.lessons.asynchronous import right_answers_06
+from tests.lessons.pipelines import right_answers_13
+from tests.lessons.sharding import right_answers_14_sharding
 
 MISSING = missing()
 in_sandboxes = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")

@@ -58,21 +58,26 @@ def lie(answer):
     yes, no, nothing = (lambda *a, **k: True), (lambda *a, **k: False), (lambda *a, **k: None)
     zero = lambda *a, **k: 0
     patches = {
-        "helpers.checks.drives.arguments": {
-            "_same": yes,
-            "agree": yes,
-            "changed": nothing,
-            "returned": lambda v: v,
+        "helpers.checks.drives.arguments": {"_same": yes, "agree": yes},
+        "helpers.lessons.data_parallel.exercises.shards": {
+            "states_there": zero,
+            "seed_there": nothing,
         },
-        "helpers.lessons.data_parallel.exercises.shards": {"states_there": zero, "seed_there": nothing},
         "helpers.lessons.pipelines.exercises.blocks": {"states_there": lambda fn: {"torch": b""}},
-        "helpers.lessons.pipelines.exercises.recompute": {"states_there": lambda fn: {"torch": b""}},
+        "helpers.lessons.pipelines.exercises.recompute": {
+            "states_there": lambda fn: {"torch": b""}
+        },
         "helpers.checks.random_states": {"here": dict, "seed_all": nothing},
         "helpers.lessons.sharding.exercises.shared": {
             "first_changed": nothing,
             "watched": lambda comm, call: (call(), 0, 0),
         },
-        "helpers.checks.drives.requests": {"still_open": zero, "all_waited": lambda r, v: v},
+        "helpers.checks.drives.requests": {
+            "still_open": zero,
+            "all_waited": lambda r, v: v,
+            "changed": nothing,
+            "returned": lambda v: v,
+        },
         "helpers.checks.compare": {"agree": yes},
     }
     classes = {
@@ -83,7 +88,9 @@ def lie(answer):
         },
         "helpers.lessons.sharding.exercises.kept_weights": {"_Held": {"largest": zero}},
         "helpers.checks.drives.rules": {"Given": {"use": lambda *a: "as decided"}},
-        "helpers.lessons.quantization.exercises.float_products": {"_FloatProducts": {"look": nothing}},
+        "helpers.lessons.quantization.exercises.float_products": {
+            "_FloatProducts": {"look": nothing}
+        },
         "helpers.lessons.messages.exercises.shared": {
             "Counter": {"__torch_function__": lambda self, f, t, a=(), k=None: f(*a, **(k or {}))}
         },

@@ -22,13 +22,15 @@ from helpers import cli
 from helpers.checks import check, find, known, lessons, of_lesson
 from helpers.checks.apart import observe_here
 from helpers.checks.released import OUTCOMES, LeftOut, is_left_out, left_out
-from helpers.instructor.prune import Modules, scope
+from helpers.instructor.prune import Modules, file_of, scope
 from helpers.instructor.release import outcomes, pack
 from helpers.instructor.release.cells import answers
 from helpers.instructor.release.cells import recorded as recorded_cells
-from helpers.instructor.release.pack import answers_in, blind, sources
+from helpers.instructor.release.pack import algorithm_texts, answers_in, blind, in_room
 from helpers.notebook import recorded
 from helpers.notebook.predict import again, predict
+from helpers.notebook.recorded import RECORDED
+from helpers.rooms import names_in, rooms
 
 NOT_THERE = ("solutions/", "tests/", "benchmarks/", "helpers/instructor/", "__pycache__", ".pyc")
 
@@ -123,10 +125,9 @@ def test_a_release_knows_what_wrong_answers_do(
 ) -> None:
     exercise = find("07.1")
     here = {case.name: known.of_case(exercise, case, observe_here) for case in exercise.cases(0)}
-    (tmp_path / "lesson_07").mkdir()
     table = json.dumps({exercise.number: known.kept(exercise)})
-    (tmp_path / "lesson_07" / OUTCOMES).write_text(table, encoding="utf-8")
-    monkeypatch.setattr(known, "_HERE", tmp_path)
+    (tmp_path / OUTCOMES).write_text(table, encoding="utf-8")
+    monkeypatch.setattr(known, "folder", lambda number: tmp_path)
     known.released.cache_clear()
     held = known.released(exercise.number)
     known.released.cache_clear()
@@ -136,8 +137,7 @@ def test_a_release_knows_what_wrong_answers_do(
 
 def test_a_cell_that_needs_an_answer_has_outputs_to_show(packed: Path) -> None:
     with zipfile.ZipFile(packed) as archive:
-        home = f"helpers/exercises/lesson_{packed.stem}"
-        table = json.loads(archive.read(f"{home}/recorded.json"))
+        table = json.loads(archive.read(in_room(packed.stem, RECORDED)))
     needed = {number for entry in table.values() for number, _ in entry["needs"]}
     assert needed == {exercise.number for exercise in of_lesson(packed.stem)}
     assert all(entry["outputs"] for entry in table.values())
@@ -151,7 +151,7 @@ def test_earlier_lessons_answers_may_be_used(tmp_path: Path) -> None:
 
 
 def test_the_answers_are_those_of_this_lesson_and_later_ones() -> None:
-    modules = Modules(sources(ROOT / "helpers/algorithms", "helpers.algorithms"))
+    modules = Modules(algorithm_texts())
     names = {lesson: {name for _, name in answers_in(modules, lesson)} for lesson in ("02", "03")}
     assert {"all_reduce_ring", "fit_latency_bandwidth"} <= names["02"]
     assert "all_reduce_ring" not in names["03"] and "average_gradients" in names["03"]
@@ -298,7 +298,7 @@ def test_what_a_cell_takes_is_found() -> None:
 
 
 def test_a_lesson_that_could_not_run_with_all_answers_is_refused() -> None:
-    imports = "from helpers.algorithms.messages import collectives"
+    imports = "from helpers.lessons.messages import collectives"
     lesson = lesson_of(imports, "collectives.broadcast_tree")
     with pytest.raises(ValueError, match="Cell c1 names `broadcast_tree`, which answers an exerc"):
         recorded_cells(
@@ -320,8 +320,7 @@ def test_recorded_outputs_say_nothing_of_this_machine(packed: Path) -> None:
 def recorded_in(packed: Path) -> str:
     """The texts of a release's recorded outputs."""
     with zipfile.ZipFile(packed) as archive:
-        home = f"helpers/exercises/lesson_{packed.stem}"
-        table = json.loads(archive.read(f"{home}/recorded.json"))
+        table = json.loads(archive.read(in_room(packed.stem, RECORDED)))
     texts = [
         output["text"] if output["output_type"] == "stream" else str(value)
         for one in table.values()
@@ -340,12 +339,12 @@ def test_the_text_points_to_what_is_there(packed: Path) -> None:
     written = "\n".join("".join(cell["source"]) for cell in lesson["cells"])
     for path in re.findall(r"\bhelpers/[\w/]+\.py\b", written):
         assert path in held and "left_out(" not in held[path], path
+    handed = names_in(rooms()[packed.stem])
     for module, name in set(re.findall(r"`(\w+)\.(\w+)`", written)):
-        imported = rf"helpers\.algorithms\.(\w+)(?:\.| import .*\b){module}\b"
-        if name != "py" and (subject := re.search(imported, written)):
-            path = f"helpers/algorithms/{subject[1]}/{module}.py"
+        home, inner = handed.get(module, ("", ""))
+        if name != "py" and ".algorithms." in home and not inner:
             known = rf"^(def|class) {name}\b|^{name}\b.* = (?!left_out)"
-            assert re.search(known, held.get(path, ""), re.M), (module, name)
+            assert re.search(known, held.get(file_of(home), ""), re.M), (module, name)
 
 
 def test_a_stored_comparison_is_made_anew_with_what_is_predicted_now() -> None:

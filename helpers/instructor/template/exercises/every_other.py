@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import WORLDS, rng
+from helpers.checks.common import WORLDS
 from helpers.checks.compare import agree, count, describe
 from helpers.checks.drives.rules import cure_turns
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
+from helpers.engine.servers.cure import Cure
 from helpers.engine.servers.rule import Decision, Rule
-from helpers.lessons.asynchronous.algorithms.cure import Cure
 
 
 def cases(seed: int) -> list[Case]:
@@ -103,9 +103,7 @@ doubles the others
 EXERCISE = Exercise(
     number="NN.3",
     title="Every other gradient",
-    stars=2,
-    minutes=10,
-    points=2,
+    size=Size(stars=2, minutes=10, points=2),
     function="EveryOther",
     asks="of the gradients that come, the first is handed on, the second discarded, and so on.",
     cases=cases,

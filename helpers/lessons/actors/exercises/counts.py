@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import helpers
 from helpers.checks.compare import listing
 from helpers.checks.drives.calling import Function, inside
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size
 from helpers.checks.table import wrong_answers
 from helpers.lessons.actors.exercises import under_test
 
@@ -286,9 +286,7 @@ too few rows
 EXERCISE = Exercise(
     number="15.4",
     title="Lost steps",
-    stars=2,
-    minutes=10,
-    points=3,
+    size=Size(stars=2, minutes=10, points=3),
     function="test_counts",
     asks=(
         "it fails, in every run, where steps get lost because another rank may "

@@ -7,8 +7,6 @@ into. The file is long because of its twenty-seven wrong answers. Source: Mnih e
 section 4 and algorithm S3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any
@@ -17,11 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.common import rng
 from helpers.checks.compare import all_close, close, count, describe, is_array, told_apart
 from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import plain, tensors
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.actors.algorithms.losses import actor_critic_losses as reference
 
@@ -300,9 +297,7 @@ into the logits
 EXERCISE = Exercise(
     number="15.2",
     title="Three losses",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="actor_critic_losses",
     asks=(
         "three means over all steps: −A·log π(a), (target − V)², and the entropy −Σ π·log π, "

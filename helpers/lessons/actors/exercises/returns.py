@@ -5,16 +5,14 @@ bootstrap behind the last step, for each game of its own; nothing given is writt
 Mnih et al. (2016), algorithm S3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import close, count, describe, is_array, told_apart
-from helpers.checks.drives.arguments import call_with_tensors, changed, returned
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.actors.algorithms.returns import n_step_returns as reference
 
@@ -201,9 +199,7 @@ into the bootstrap
 EXERCISE = Exercise(
     number="15.1",
     title="What a step was worth",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="n_step_returns",
     asks=(
         "R_t = r_t + γ_t · R_{t+1} for every step of every game, with the bootstrap as what comes "

@@ -6,8 +6,6 @@ passes on code that follows both, up to the rounding of float32. The file is lon
 two dozen pieces of code to run tests on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import pairwise
@@ -15,7 +13,7 @@ from typing import Any, NamedTuple
 
 from helpers.checks.compare import listing, short, told_apart
 from helpers.checks.drives.calling import Function, inside
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size
 from helpers.checks.table import wrong_answers
 from helpers.lessons.actors.exercises import under_test
 
@@ -338,9 +336,7 @@ too few rewards
 EXERCISE = Exercise(
     number="15.5",
     title="An argument that nobody heard",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="test_rollout",
     asks=(
         "it fails, in every run, where `rollout(play, steps, discount)` does not "

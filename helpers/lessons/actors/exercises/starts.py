@@ -6,8 +6,6 @@ looks its worker up late, and passes on code that does not, in whatever order th
 file is long because it holds sixteen pieces of code to run tests on, and twenty-one such tests.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +13,7 @@ from typing import Any, NamedTuple
 
 from helpers.checks.compare import count, listing
 from helpers.checks.drives.calling import Function, inside
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size
 from helpers.checks.table import wrong_answers
 from helpers.lessons.actors.exercises import under_test
 
@@ -320,9 +318,7 @@ a thread that takes a target alone
 EXERCISE = Exercise(
     number="15.3",
     title="Who runs?",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="test_starts",
     asks=(
         "it fails, in every run, where `start_all(workers, thread)` does not run "

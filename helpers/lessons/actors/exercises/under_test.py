@@ -5,8 +5,6 @@ wrong by raising, as pytest has it. Whether it is faulty, and how, only the case
 file is long because it holds both sides: what runs a test, and what is said of that.
 """
 
-from __future__ import annotations
-
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,12 +12,11 @@ from contextlib import contextmanager
 from traceback import walk_tb
 from typing import Any, NamedTuple
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count
 from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.threads import noting
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Observation, Place
+from helpers.checks.spec import Case, Observation, Place, rng
 from helpers.checks.table import entries, patched
 from helpers.checks.trouble import place
 from helpers.engine.own_time import LOOK_SECONDS, of_others_here

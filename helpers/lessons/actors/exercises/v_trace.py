@@ -6,8 +6,6 @@ no way back to what was given, and nothing written into. Source: Espeholt et al.
 and remark 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,11 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.common import rng
 from helpers.checks.compare import close, count, describe, is_array
 from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import plain, tensors
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.actors.algorithms.v_trace import v_trace as reference
 from helpers.lessons.actors.exercises.returns import first_off
@@ -272,9 +269,7 @@ into the values
 EXERCISE = Exercise(
     number="15.6",
     title="V-trace",
-    stars=3,
-    minutes=15,
-    points=4,
+    size=Size(stars=3, minutes=15, points=4),
     function="v_trace",
     asks=(
         "target_t = V_t + ρ_t (r_t + γ_t V_{t+1} − V_t) + γ_t c_t (target_{t+1} − V_{t+1}) and "

@@ -8,8 +8,8 @@ Géron, "Hands-On Machine Learning with Scikit-Learn and TensorFlow" (2017), cha
 
 from __future__ import annotations
 
+from helpers.engine.servers.cure import Cure
 from helpers.engine.servers.rule import Decision, Rule
-from helpers.lessons.asynchronous.algorithms.cure import Cure
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Array
 
 

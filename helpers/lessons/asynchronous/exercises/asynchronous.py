@@ -5,15 +5,13 @@ claim: at every arrival one update, of this gradient; its worker alone is releas
 notes how many updates late it was. Source: Dean et al. (2012), section 4.1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.checks.common import WORLDS, rng
+from helpers.checks.common import WORLDS
 from helpers.checks.drives.calling import Function, inside
 from helpers.checks.drives.rules import drive
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.engine.servers.rule import Decision, Push, Rule, mean
 from helpers.lessons.asynchronous.exercises import turns
@@ -26,7 +24,7 @@ def own_rule_turns(fn: Function, case: Case) -> Observation:
 
     def whose(rule: Any, _: Decision) -> dict[str, Any]:
         method = type(rule).arrive
-        of_ours = str(method.__module__).startswith("helpers.algorithms.")
+        of_ours = str(method.__module__).startswith("helpers.lessons.")
         return {"arrive": str(method.__qualname__).partition(".")[0] if of_ours else ""}
 
     return drive(fn, case, more=whose)
@@ -67,7 +65,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 class Plain(Rule):
     """The course's own, but of this module: a turn says where its `arrive` comes from, and that of
-    a learner does not come from `helpers.algorithms`."""
+    a learner does not come from `helpers.lessons`."""
 
     def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
         push = self.push(worker, version)
@@ -147,9 +145,7 @@ one push
 EXERCISE = Exercise(
     number="06.1",
     title="Nobody waits",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="Asynchronous",
     asks=(
         "each gradient is applied when it comes, its worker alone is released, and the decision "

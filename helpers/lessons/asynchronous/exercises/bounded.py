@@ -7,18 +7,15 @@ Source: Ho et al. (2013), section 2. A long file, for its orders of arrival, in 
 comes when it may, are played through as they are drawn, and there are 24 wrong answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count
 from helpers.checks.drives.calling import Function, inside
 from helpers.checks.drives.rules import PlainSgd, drive
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.asynchronous.exercises import turns
 from helpers.lessons.parameter_servers.algorithms.update_rules import BoundedStaleness as reference
@@ -298,9 +295,7 @@ one push
 EXERCISE = Exercise(
     number="06.7",
     title="Stale synchronous parallel",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="BoundedStaleness",
     asks=(
         "each gradient is applied when it comes; its worker waits while it has given more than "

@@ -4,20 +4,18 @@
 worker pulled, and hands on g + λ·g⊙g⊙(w now − w pulled). Source: Zheng et al. (2017), section 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch import Tensor
 
-from helpers.checks.common import WORLDS, rng
+from helpers.checks.common import WORLDS
 from helpers.checks.compare import describe
 from helpers.checks.drives.calling import Function, inside_where, made
 from helpers.checks.drives.memory import Kept
 from helpers.checks.drives.rules import FEW, drive, rule_of
 from helpers.checks.drives.values import Remote
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.engine.servers.rule import Rule
 from helpers.lessons.asynchronous.algorithms.stale_cures import DelayCompensation as reference
@@ -218,9 +216,7 @@ remembers too late
 EXERCISE = Exercise(
     number="06.5",
     title="Delay compensation",
-    stars=3,
-    minutes=20,
-    points=4,
+    size=Size(stars=3, minutes=20, points=4),
     function="DelayCompensation",
     asks=(
         "`pull` remembers the weights that a worker is given; `arrive` hands on g + "

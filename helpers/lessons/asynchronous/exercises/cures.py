@@ -5,16 +5,14 @@ tried around rules that keep gradients, around a cure that looks who pulls, and 
 keeps what it hands on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 from helpers.checks.drives.calling import Function, inside
 from helpers.checks.drives.rules import Given, drive, rule_of
 from helpers.checks.spec import Case, Driver, Observation
+from helpers.engine.servers.cure import Cure
 from helpers.engine.servers.rule import Decision
-from helpers.lessons.asynchronous.algorithms.cure import Cure
 from helpers.lessons.asynchronous.exercises.turns import Random, case
 from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous
 

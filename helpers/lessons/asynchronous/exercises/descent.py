@@ -5,17 +5,15 @@ uses the gradient at w[t − staleness], or at w[0] before there is one, plus no
 the whole path, to five digits, so that float32 will do; and `noise` is left as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, is_array, number, short, told_apart
-from helpers.checks.drives.arguments import call_with_tensors, changed, returned
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.asynchronous.algorithms.stale_descent import delayed_descent as reference
 
@@ -175,9 +173,7 @@ the last w alone
 EXERCISE = Exercise(
     number="06.2",
     title="Late and noisy descent",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="delayed_descent",
     asks=(
         "w[t+1] = w[t] − rate · (w[max(t − staleness, 0)] + noise[t]) from w[0] = 1, as the list "

@@ -4,13 +4,11 @@
 worker goes on; all else is handed on to the rule inside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-from helpers.checks.common import WORLDS, rng
+from helpers.checks.common import WORLDS
 from helpers.checks.compare import count
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.asynchronous.algorithms.stale_cures import DropStale as reference
 from helpers.lessons.asynchronous.exercises import turns
@@ -93,9 +91,7 @@ hands on zeros
 EXERCISE = Exercise(
     number="06.3",
     title="Drop what is too late",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="DropStale",
     asks=(
         "a gradient that is more than `limit` updates late is dropped and its worker goes on; any "
@@ -103,7 +99,7 @@ EXERCISE = Exercise(
     ),
     cases=cases,
     drive=handing_turns,
-    claim=turns.fault,
+    claim=claim,
     mistakes=turns.KINDS,
     numbers=turns.numbers,
     praise=praise,

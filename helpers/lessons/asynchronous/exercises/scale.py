@@ -4,16 +4,14 @@
 min(1, limit/τ) of its size. Source for limit 1: Zhang et al. (2015), section 3.2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import WORLDS, fails_with, rng
+from helpers.checks.common import WORLDS, fails_with
 from helpers.checks.compare import short
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.asynchronous.algorithms.stale_cures import ScaleByStaleness as reference
 from helpers.lessons.asynchronous.exercises import turns
@@ -36,6 +34,11 @@ def cases(seed: int) -> list[Case]:
 
 def _limit(case: Case) -> int:
     return int((*case.args[0][2], 1)[0])
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """min(1, limit/τ) of the gradient handed on, and the decision of the rule inside returned."""
+    return turns.fault(case, seen)
 
 
 def _another_part(case: Case, seen: Observation) -> str | None:
@@ -125,9 +128,7 @@ the decision is lost
 EXERCISE = Exercise(
     number="06.4",
     title="Scale by staleness",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="ScaleByStaleness",
     asks=(
         "of a gradient that is τ updates late as much is handed on as keeps rate times staleness "
@@ -135,7 +136,7 @@ EXERCISE = Exercise(
     ),
     cases=cases,
     drive=handing_turns,
-    claim=turns.fault,
+    claim=claim,
     mistakes=(
         *turns.KINDS,
         Mistake("divides by zero, and Python says so", _no_division, unfinished=True),

@@ -4,8 +4,6 @@ A case's facts hold the turns that are wanted. Where everybody waits in the end,
 `{"stuck"}`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -5,14 +5,12 @@ is alone and each of its gradients makes an update, whatever the rule inside wou
 that completes the warmup, everybody is released. Source: Géron (2017), chapter 12.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-from helpers.checks.common import WORLDS, rng
+from helpers.checks.common import WORLDS
 from helpers.checks.compare import count
 from helpers.checks.drives.rules import cure_turns
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.asynchronous.algorithms.stale_cures import Warmup as reference
 from helpers.lessons.asynchronous.exercises import turns
@@ -47,6 +45,11 @@ def cases(seed: int) -> list[Case]:
         after = [int(w) for _ in range(4) for w in random.permutation(3)[:2]]
         add(3, 2, [0, 0, *after], f"{OTHERS[option]},", option)
     return made
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """One worker until the warmup is over, then everybody."""
+    return turns.fault(case, seen)
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -150,9 +153,7 @@ no comma
 EXERCISE = Exercise(
     number="06.6",
     title="Warmup with one replica",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="Warmup",
     asks=(
         "`start` gives the first worker alone until `updates` updates are made, then all; alone, "
@@ -161,7 +162,7 @@ EXERCISE = Exercise(
     ),
     cases=cases,
     drive=cure_turns,
-    claim=turns.fault,
+    claim=claim,
     mistakes=turns.KINDS,
     numbers=turns.numbers,
     praise=praise,

@@ -6,18 +6,15 @@ other two are fitted without it. Errors of logarithms, or relative to the fit, g
 and pass. The file is long for its 28 wrong fits, and for the times that tell them from the best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from math import isinf
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe, numbers_in, short
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.bandwidth.algorithms.scaling import _least_squares_above_zero, fit_steps
 
@@ -307,9 +304,7 @@ no latency
 EXERCISE = Exercise(
     number="09.3",
     title="Calibrate",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="fit_steps",
     asks=(
         "(compute, latency, share) for which compute + 2(N − 1) · latency + 2(N − 1)/N · nbytes / "

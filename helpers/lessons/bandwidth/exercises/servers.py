@@ -3,16 +3,13 @@
 The claim: 2·(α + max(N/S, 1)·n/B), to nine digits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, number
 from helpers.checks.drives.calling import plain_call
 from helpers.checks.formula import compared, wrong_number
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.bandwidth.algorithms.scaling import server_seconds as reference
 
@@ -145,9 +142,7 @@ times bandwidth
 EXERCISE = Exercise(
     number="09.2",
     title="One server or several",
-    stars=2,
-    minutes=10,
-    points=2,
+    size=Size(stars=2, minutes=10, points=2),
     function="server_seconds",
     asks=(
         "the seconds in which N workers pull all weights from S servers and then push all "

@@ -6,8 +6,6 @@ once to each of the others; what is given stays as it is, and every message is w
 The file is long for three other ideas of a sum, and for what may be amiss with rows and values.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,11 +15,11 @@ import numpy as np
 import torch
 
 from helpers.checks import compare
-from helpers.checks.common import rng, self_hint
+from helpers.checks.common import self_hint
 from helpers.checks.compare import close, count, describe, is_array, short, times
-from helpers.checks.drives.arguments import changed, left_alone, returned
-from helpers.checks.drives.requests import not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import left_alone
+from helpers.checks.drives.requests import changed, not_waited, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.bandwidth.algorithms.sparse import in_rank_order, merged
 from helpers.lessons.bandwidth.algorithms.sparse import sum_sparse as reference
@@ -377,9 +375,7 @@ never waits
 EXERCISE = Exercise(
     number="09.5",
     title="Only the rows that were touched",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="sum_sparse",
     asks=(
         "(rows, values) on every rank: the rows that any rank touched, int64, ascending and each "

@@ -3,16 +3,13 @@
 The claim: N·c/(c + 2(N − 1)(α + n/(N·B))), to nine digits, and 1 for one worker.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, number
 from helpers.checks.drives.calling import plain_call
 from helpers.checks.formula import compared, wrong_number
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.bandwidth.algorithms.scaling import ring_speedup as reference
 
@@ -158,9 +155,7 @@ times bandwidth
 EXERCISE = Exercise(
     number="09.1",
     title="How a speedup saturates",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="ring_speedup",
     asks=(
         "how many times as many rows a second N workers take as one, each with a batch of its own: "

@@ -6,18 +6,16 @@ of them; every message is waited for. A ring of one leader a host meets that as 
 The file is long for the ten families of mistakes, which links, hosts and times tell apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import after, compared_in_place, rng, self_hint
+from helpers.checks.common import after, compared_in_place, self_hint
 from helpers.checks.compare import close, count, listing, times, told_apart, worlds
 from helpers.checks.drives.ranks import in_place
 from helpers.checks.drives.requests import not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.bandwidth.algorithms.two_level import all_reduce_two_level as reference
 from helpers.lessons.messages.algorithms.collectives import all_reduce_naive
@@ -346,9 +344,7 @@ as many ranks as here
 EXERCISE = Exercise(
     number="09.4",
     title="Two levels",
-    stars=3,
-    minutes=25,
-    points=4,
+    size=Size(stars=3, minutes=25, points=4),
     function="all_reduce_two_level",
     asks=(
         "every rank's `tensor`, in place, is the sum over all ranks; each host's link carries at "

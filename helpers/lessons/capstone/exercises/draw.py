@@ -6,16 +6,13 @@ claim: these marks and these ends, and the ways' names; however they are drawn, 
 Each interval that people draw instead is told by its name: that makes this file long.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from statistics import mean, median, stdev
 from typing import Any
 
-from helpers.checks.common import rng
-from helpers.checks.spec import Case, Exercise, Mistake, Observation, first_said
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, first_said, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.capstone.exercises.figure import (
     Calls,
@@ -324,9 +321,7 @@ mean of the arrived
 EXERCISE = Exercise(
     number="18.6",
     title="A figure that says how sure it is",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="draw",
     asks=(
         "on `ax`, for each way that arrived in all runs the mean of its seconds with its 95 % "

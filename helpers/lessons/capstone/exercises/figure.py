@@ -1,7 +1,5 @@
 """A figure of times (18.6): what is asked of its axes, and what stands in it by that."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any

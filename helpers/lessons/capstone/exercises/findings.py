@@ -6,17 +6,14 @@ arrive. The claim: the right names and numbers, rounded however they are, and no
 sentences may use any words, and so it takes many questions: that makes this file long.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from statistics import mean, median
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.spec import Case, Exercise, Look, Mistake, Observation, first_said
+from helpers.checks.spec import Case, Exercise, Look, Mistake, Observation, Size, first_said, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.capstone.algorithms.findings import findings as reference
 from helpers.lessons.capstone.algorithms.paired import compare
@@ -325,9 +322,7 @@ first alone
 EXERCISE = Exercise(
     number="18.5",
     title="What was found",
-    stars=2,
-    minutes=20,
-    points=4,
+    size=Size(stars=2, minutes=20, points=4),
     function="findings",
     asks=(
         "four sentences in a list: who reached the target first by the median, and who second, "

@@ -5,18 +5,15 @@ Student's t, and the two-sided p of the paired t-test. The claim: the four numbe
 ValueError where there are no pairs, fewer than two, or a run that never arrived.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe, is_array, numbers_in, told_apart
 from helpers.checks.drives.calling import Function, plain_call
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.capstone.algorithms.paired import compare as reference
 
@@ -231,9 +228,7 @@ one pair
 EXERCISE = Exercise(
     number="18.4",
     title="On the same seeds",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="compare",
     asks=(
         "(difference, low, high, p): the mean of b − a over pairs, its 95 % interval with "

@@ -5,14 +5,12 @@ given to each question, whichever it is. Whether it comes true is the report's m
 written down before the results, the logbook's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 from helpers.checks.compare import describe, listing
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size
 from helpers.checks.table import wrong_answers
 
 WAYS = ("synchronous", "asynchronous", "spare replicas", "local steps", "vertical slices")
@@ -93,9 +91,7 @@ open
 EXERCISE = Exercise(
     number="18.1",
     title="Predictions",
-    stars=1,
-    minutes=10,
-    points=1,
+    size=Size(stars=1, minutes=10, points=1),
     function="predictions",
     asks=(
         "a dictionary: for each of “processes”, “hosts” and “clock” the way that you expect to be "

@@ -6,17 +6,14 @@ seconds, then of the error at the end. The claim: that rate, no training twice, 
 budget, none left out of it, and the right ones on all seeds.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, listing, number
 from helpers.checks.drives.calling import Function, plain_call
-from helpers.checks.spec import Case, Exercise, Mistake, Observation, first_said
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, first_said, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.capstone.algorithms.rates import best_rate as reference
 
@@ -264,9 +261,7 @@ stops early
 EXERCISE = Exercise(
     number="18.3",
     title="A fair search",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="best_rate",
     asks=(
         "every rate on the first seed; then the quickest of them, of equals the one that ended "

@@ -4,8 +4,6 @@ A number in a sentence stands for one of the data if it is that number, rounded 
 it is written with. Signs do not count: "3 s less" is −3 s.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence

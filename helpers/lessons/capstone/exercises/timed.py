@@ -5,18 +5,15 @@ in order. The claim: seconds of training to the first look at which the mean of 
 the target, infinity for never, and the mean error of the last three looks; one training.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe, numbers_in, told_apart
 from helpers.checks.drives.calling import Function, plain_call
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.capstone.algorithms.runs import Look, Run
 from helpers.lessons.capstone.algorithms.timing import timed as reference
@@ -205,9 +202,7 @@ trains twice
 EXERCISE = Exercise(
     number="18.2",
     title="Time to the target",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="timed",
     asks=(
         "(seconds, error at the end): seconds of training until the mean error of a look and the "

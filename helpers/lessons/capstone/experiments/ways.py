@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from helpers.engine.servers.client import Client
 from helpers.engine.servers.rule import Rule
 from helpers.lessons.capstone.algorithms.runs import Look, Run
 from helpers.lessons.capstone.experiments.settings import INTERVAL, LOOKS, WAYS, Setting, options_of
 from helpers.lessons.capstone.experiments.worn_digits import WornTask
-from helpers.lessons.parameter_servers.algorithms.clients import Client, LocalSteps
+from helpers.lessons.parameter_servers.algorithms.clients import LocalSteps
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import (
     Asynchronous,

@@ -5,8 +5,6 @@ reaches the disk: to do the first of them again on a disk that crashes leaves wh
 would leave, were it killed there. Nothing here knows what is right.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -5,15 +5,12 @@ first launcher of horovodrun, torchrun, ibrun and srun of whom there is a rank; 
 batch script; the variables stay as they are. What makes this file large are 33 wrong answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe, is_array, listing, number
-from helpers.checks.drives.arguments import changed, returned
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.requests import changed, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.cluster.algorithms.environment import rank_in as reference
 from helpers.lessons.cluster.exercises.launchers import (
@@ -335,9 +332,7 @@ takes variables out
 EXERCISE = Exercise(
     number="17.5",
     title="Which rank am I?",
-    stars=1,
-    minutes=10,
-    points=2,
+    size=Size(stars=1, minutes=10, points=2),
     function="rank_in",
     asks=(
         "(rank, world size, local rank) as whole numbers, from what horovodrun, torchrun, ibrun or "

@@ -1,7 +1,5 @@
 """What is wrong with how a file was written (17.3), of what a crash left and a call did."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

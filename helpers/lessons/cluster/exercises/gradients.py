@@ -1,7 +1,5 @@
 """Gradients whose sum in another order has other bits, handed over, and what is not so of a sum."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,10 +8,9 @@ import torch
 from torch import Tensor
 
 from helpers.checks.compare import describe, is_array, told_apart
-from helpers.checks.drives.arguments import CHANGED
 from helpers.checks.drives.calling import Function, made, there
 from helpers.checks.drives.ranks import Ranked
-from helpers.checks.drives.requests import Requests, all_waited
+from helpers.checks.drives.requests import CHANGED, Requests, all_waited
 
 PLAIN, _CANCELLING = 4, 24  # elements of a gradient
 _LARGE = {"float32": 2.0**40, "float64": 2.0**70}  # to which adding a small one changes nothing

@@ -5,16 +5,13 @@ between failures of the job, in seconds of work. The claim: the seconds, to nine
 finds the best interval itself, of which Daly's is an estimate, is right as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, number, told_apart
 from helpers.checks.drives.calling import plain_call
 from helpers.checks.formula import compared, wrong_number
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.cluster.algorithms.interval import best_interval, daly_interval, job_mtbf
 from helpers.lessons.cluster.algorithms.interval import checkpoint_interval as reference
@@ -194,9 +191,7 @@ cut off
 EXERCISE = Exercise(
     number="17.1",
     title="How often to save",
-    stars=2,
-    minutes=10,
-    points=2,
+    size=Size(stars=2, minutes=10, points=2),
     function="checkpoint_interval",
     asks=(
         "the seconds of work between two saves, by Daly’s estimate √(2 · save · M) · (1 + √x/3 + "

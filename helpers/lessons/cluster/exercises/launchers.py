@@ -1,12 +1,10 @@
 """What launchers leave in a process's environment, and what they call it; the driver (17.5)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from helpers.checks.drives.arguments import CHANGED
 from helpers.checks.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.checks.drives.requests import CHANGED
 from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Observation
 

@@ -6,17 +6,14 @@ pieces give its own elements, each once, and no padding. A row is cut for n rank
 ⌈length/n⌉; zeros fill the last ones up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, is_array, numbers_in
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Apart
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.cluster.algorithms.resharding import pieces as reference
 
@@ -285,9 +282,7 @@ all parts
 EXERCISE = Exercise(
     number="17.4",
     title="Cut for other ranks",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="pieces",
     asks=(
         "where rank `rank` of `size` finds its elements in what `parts` ranks have saved: a list "

@@ -6,15 +6,12 @@ once the function has returned, the new one. Nothing else is changed or left, al
 after a kill; no two files share a temporary one; nothing is read, and no byte written twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import count as numbered
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.cluster.algorithms.folder import write_safely as reference
 from helpers.lessons.cluster.exercises.crashes import READING, crashed, writing
@@ -257,9 +254,7 @@ twice
 EXERCISE = Exercise(
     number="17.3",
     title="A write that nothing spoils",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="write_safely",
     asks=(
         "write `data` as the file `name`, so that after a kill or a power cut at any moment the "

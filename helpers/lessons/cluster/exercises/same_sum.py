@@ -7,8 +7,6 @@ message is left open. Any way to get there is right: a table and an all-reduce, 
 What makes this file large are nine families of mistakes and 31 wrong answers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,11 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.checks.common import rng, self_hint
+from helpers.checks.common import self_hint
 from helpers.checks.compare import count, describe, is_array, listing, told_apart, worlds
-from helpers.checks.drives.arguments import CHANGED, returned
-from helpers.checks.drives.requests import not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.requests import CHANGED, not_waited, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.cluster.algorithms.same_sum import ordered_sum as reference
 from helpers.lessons.cluster.exercises.gradients import (
@@ -345,9 +342,7 @@ sends to itself
 EXERCISE = Exercise(
     number="17.6",
     title="The same sum on any number of ranks",
-    stars=3,
-    minutes=15,
-    points=3,
+    size=Size(stars=3, minutes=15, points=3),
     function="ordered_sum",
     asks=(
         "on every rank the sum of all parts' gradients, added in the order 0, 1, …, parts − 1 from "

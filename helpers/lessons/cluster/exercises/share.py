@@ -6,17 +6,14 @@ takes to get an interval and its save done, mtbf · exp(restart/mtbf) · (exp((i
 and may come during a save and a restart; Daly (2006), equation 20.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import number, told_apart
 from helpers.checks.drives.calling import plain_call
 from helpers.checks.formula import compared, wrong_number
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.cluster.algorithms.effective import effective_share as reference
 
@@ -173,9 +170,7 @@ per cent
 EXERCISE = Exercise(
     number="17.2",
     title="Effective time",
-    stars=2,
-    minutes=10,
-    points=2,
+    size=Size(stars=2, minutes=10, points=2),
     function="effective_share",
     asks=(
         "the share of time that is work in a checkpoint: `interval` over the mean seconds that it "

@@ -27,6 +27,7 @@ from helpers.engine.errors import RunError
 
 ROOT = Path(__file__).resolve().parents[2]
 LAST_LINES = 15
+KEEPER = "helpers.lessons.cluster.experiments.elastic_keeper"
 LOOK, ASK_SECONDS = 0.01, 0.2
 END_SECONDS = 30.0
 # What tells of a job that this process is itself a part of.
@@ -64,7 +65,7 @@ class Nodes:
                 [
                     sys.executable,
                     "-m",
-                    "helpers.lessons.cluster.experiments.elastic_keeper",
+                    KEEPER,
                     str(self.folder),
                 ],
                 env={**os.environ, "PYTHONPATH": _path()},

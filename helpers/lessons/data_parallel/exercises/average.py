@@ -3,20 +3,18 @@
 The claim: in float64 to 1e-12, with uneven shards too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
 
-from helpers.checks.common import random_weights, rng
+from helpers.checks.common import random_weights
 from helpers.checks.compare import all_close, close, count, listing, rounded, worlds
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.training import network
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.data_parallel.algorithms.data_parallel import average_gradients as reference
 from helpers.lessons.data_parallel.exercises import replicas as nets
@@ -90,8 +88,9 @@ def _only_rank_0(case: Case, seen: Observation) -> str | None:
 
 WRONG = """
 reduce only
-    | weight = rows / total => from helpers.lessons.messages.algorithms.collectives import reduce_naive
-        as reduce; weight = rows / total
+    | weight = rows / total
+        => from helpers.lessons.messages.algorithms.collectives import reduce_naive as reduce;
+        weight = rows / total
     ? a reduce brings it to one
 rank 0 alone
     | model.parameters() => model.parameters() if comm.rank == 0 else ()
@@ -135,9 +134,7 @@ multiplies after the sum
 EXERCISE = Exercise(
     number="03.2",
     title="Average the gradients",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="average_gradients",
     asks=(
         "every `.grad` becomes the gradient of the mean over all `total` rows, on every rank: "

@@ -1,14 +1,12 @@
 """Exercise 03.4, buckets: which gradients travel together, the last parameter's first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe, listing
-from helpers.checks.drives.arguments import call_with_tensors, changed, returned
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 
@@ -173,9 +171,7 @@ sorted by size, the smallest first
 EXERCISE = Exercise(
     number="03.4",
     title="Buckets",
-    stars=1,
-    minutes=10,
-    points=2,
+    size=Size(stars=1, minutes=10, points=2),
     function="make_buckets",
     asks=(
         "lists of parameter numbers, the last parameter first; a bucket is closed once it holds "

@@ -1,7 +1,5 @@
 """The driver of exercise 03.5: hooks under a backward that takes its time."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from itertools import pairwise

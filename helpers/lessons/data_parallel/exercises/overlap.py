@@ -5,8 +5,6 @@ soon as the bucket is full; backward, of 1 ms a layer, never waits; and nothing 
 What makes this file long are 26 wrong answers, most of which a family tells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
@@ -14,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.checks.common import raised, random_weights, rng
+from helpers.checks.common import raised, random_weights
 from helpers.checks.compare import all_close, count, in_single_precision, worlds
-from helpers.checks.spec import Case, Exercise, Mistake, Observation, first_said
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, first_said, rng
 from helpers.checks.table import wrong_answers
 from helpers.checks.trouble import waits
 from helpers.lessons.data_parallel.exercises import overlap_timing as timing
@@ -261,9 +259,7 @@ with the next bucket
 EXERCISE = Exercise(
     number="03.5",
     title="Overlap",
-    stars=3,
-    minutes=30,
-    points=5,
+    size=Size(stars=3, minutes=30, points=5),
     function="overlap",
     asks=(
         "each bucket's gradients are summed by one `comm.background(reduce, flat)`, started by the "

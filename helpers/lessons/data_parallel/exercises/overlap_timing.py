@@ -4,8 +4,6 @@ The trace is the grader's own where it grades. On the driver's clock a layer of 
 `SECONDS`, so a bucket is full once backward has come down to the lowest of its layers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

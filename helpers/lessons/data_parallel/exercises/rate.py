@@ -1,15 +1,13 @@
 """Exercise 03.6, the learning rate of a large batch: Goyal et al. (2017), sections 2.1 and 2.2."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
-from helpers.checks.common import raised, rng
+from helpers.checks.common import raised
 from helpers.checks.compare import describe, number, short
 from helpers.checks.drives.calling import Function, driver
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 _TOLERANCE = 1e-6
@@ -112,9 +110,7 @@ root
 EXERCISE = Exercise(
     number="03.6",
     title="Learning rate of a large batch",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="learning_rate",
     asks=(
         "`base` at step 0, growing by equal amounts to base · times at step `warmup`, and "

@@ -1,7 +1,5 @@
 """Networks and what becomes of them in training: the judge's side of 03.2, 03.3 and 03.5."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

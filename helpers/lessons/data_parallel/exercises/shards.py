@@ -4,20 +4,17 @@ The claim: all rows, each once; shards differ by one row at most; the order depe
 the rows alone, changes with it, and leaves the rank's random state as it was.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, is_array, listing
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Apart
 from helpers.checks.drives.values import Remote, plain
 from helpers.checks.random_states import seed_there, states_there
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.data_parallel.algorithms.data_parallel import shard as reference
 
@@ -219,9 +216,7 @@ seeds the rank's own random state
 EXERCISE = Exercise(
     number="03.1",
     title="Shards",
-    stars=1,
-    minutes=10,
-    points=2,
+    size=Size(stars=1, minutes=10, points=2),
     function="shard",
     asks=(
         "the numbers of this rank's rows: part ⌊r·rows/size⌋ to ⌊(r+1)·rows/size⌋ of a permutation "

@@ -4,20 +4,18 @@ The claim: all ranks end with what rank 0's model would hold after training on a
 float64 to 1e-10; and weights travel once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import deepcopy  # noqa: F401, for wrong answers
 from typing import Any
 
 from torch import Tensor, nn
 
-from helpers.checks.common import random_weights, rng
+from helpers.checks.common import random_weights
 from helpers.checks.compare import all_close, count, rounded, worlds
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.training import network
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.data_parallel.algorithms.data_parallel import (
     average_gradients,
@@ -204,9 +202,7 @@ broadcast in every step
 EXERCISE = Exercise(
     number="03.3",
     title="Train",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="train",
     asks=(
         "all ranks start from rank 0's parameters; in each of `steps` steps every rank does "

@@ -4,14 +4,12 @@ The claim: a session reads the values that were left in that container, on these
 are still there afterwards. The driver, which stands for the servers, makes this file long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import fails_with, rng
+from helpers.checks.common import fails_with
 from helpers.checks.compare import Other, close, count, describe
 from helpers.checks.drives.built import Built
 from helpers.checks.drives.calling import Function, failed, wrong_signature
@@ -19,7 +17,7 @@ from helpers.checks.drives.tf import settings
 from helpers.checks.drives.tf_given import as_bytes, definition_of, named, shared_name
 from helpers.checks.drives.tf_graphs import Together, task_of, together
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.devices.algorithms.device_graphs import find_model as reference
 
@@ -294,9 +292,6 @@ other names
 a graph of its own
     | with tf.compat.v1.container => with tf.Graph().as_default(), tf.compat.v1.container
     ? not in the default graph
-a scope
-    | v1.container(container) => v1.variable_scope(container)
-    ? `weights`; there are spring/weights
 a fixed container
     | v1.container(container) => v1.container("spring")
     you looked into the container {used}. Which one it is your function is told: use the argument
@@ -324,9 +319,7 @@ another shape
 EXERCISE = Exercise(
     number="01.5",
     title="Find the model",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="find_model",
     asks=(
         "a dictionary of variables by the model's names, each of its shape, on its device, in the "

@@ -3,21 +3,18 @@
 The claim: in the graph the assignment cannot start before the log has the value from before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe
 from helpers.checks.drives.built import Built
 from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.tf import settings
 from helpers.checks.drives.tf_given import as_bytes, definition_of, flat, named, shared_name
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.devices.algorithms.device_graphs import log_then_assign as reference
 
@@ -244,9 +241,7 @@ no order
 EXERCISE = Exercise(
     number="01.4",
     title="Log, then assign",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="log_then_assign",
     asks=(
         "one op that writes the weight's old value by `log` and assigns the new one, where the "

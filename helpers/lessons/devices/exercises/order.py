@@ -3,18 +3,15 @@
 Branches are (work, result) in MiB. The claim: each is there once, and no order has a lower peak.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, is_array, number
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.devices.algorithms.device_memory import least_peak as reference
 
@@ -168,9 +165,7 @@ places
 EXERCISE = Exercise(
     number="01.3",
     title="The order with the least peak",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="least_peak",
     asks=(
         "the numbers of the branches in an order whose peak, the most that a branch needs together "

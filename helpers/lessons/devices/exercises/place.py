@@ -5,17 +5,14 @@ it uses; else on its pin where there is that device and the op has a kernel for 
 pin or with soft placement, on the first device that it has a kernel for, GPUs before CPUs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.devices.algorithms.placement import place as reference
 
@@ -187,9 +184,7 @@ not the first of a kind
 EXERCISE = Exercise(
     number="01.2",
     title="Where does it go?",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="place",
     asks=(
         "for each op its device: the variable's that it uses; else its pin, where that device is "

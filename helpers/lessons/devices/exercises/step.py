@@ -3,16 +3,13 @@
 The claim: exactly what a step of torch holds, tensor by tensor, in bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import agree, count, describe, number
 from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import Remote, plain
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.devices.algorithms.device_memory import step_memory as reference
 
@@ -195,9 +192,7 @@ no input
 EXERCISE = Exercise(
     number="01.1",
     title="Memory of a step",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="step_memory",
     asks=(
         "four numbers of bytes: parameters, gradients, optimizer state (`slots` numbers for each "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 
-from helpers.lessons.parameter_servers.algorithms.server_optimizers import Array, Optimizer, Sgd
+from helpers.engine.servers.rule import Optimizer
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Array, Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import Averaging
 
 

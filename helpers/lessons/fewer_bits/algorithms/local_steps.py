@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from helpers.engine.servers.rule import Optimizer
 from helpers.lessons.data_parallel.algorithms.data_parallel import broadcast_parameters
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring, chunk_bounds
-from helpers.lessons.parameter_servers.algorithms.server_optimizers import Optimizer, Sgd
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 
 if TYPE_CHECKING:
     from helpers.engine.comm import Comm, Request

@@ -4,17 +4,14 @@ The claim: 2(N − 1)/N · (1 − share) · n / coding, to nine digits, where co
 compute − share · (plain − compute); infinity where that is 0 or less.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import number, short
 from helpers.checks.drives.calling import plain_call
 from helpers.checks.formula import wrong_number
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.fewer_bits.algorithms.pays import break_even as reference
 
@@ -180,9 +177,7 @@ nothing where it always pays
 EXERCISE = Exercise(
     number="10.6",
     title="When does it pay?",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="break_even",
     asks=(
         "the bytes a second at which the seconds that coding takes are those that sending is "

@@ -5,8 +5,6 @@ The claim: the mean on every rank, as exactly as 16 bits add up, by as many byte
 memory of the gradient that was given; every message is waited for. Any way to do so will do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.common import after, rng
+from helpers.checks.common import after
 from helpers.checks.compare import count, is_array, short, times, worlds
 from helpers.checks.drives.calling import Function, made
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import OPEN, Requests, not_waited
 from helpers.checks.drives.values import Remote
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.fewer_bits.algorithms.two_way import average_half as reference
 from helpers.lessons.messages.algorithms.collectives import (
@@ -251,9 +249,7 @@ never waits
 EXERCISE = Exercise(
     number="10.1",
     title="Half the bits",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="average_half",
     asks=(
         "every rank's `gradient` becomes the mean over all ranks, in place and in its own type, "

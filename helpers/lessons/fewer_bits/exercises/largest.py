@@ -8,8 +8,6 @@ gradients; what is given stays as it is. Source: Stich et al. (2018), algorithm 
 The 23 wrong answers make this file long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,12 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, is_array, rounded, told_apart
-from helpers.checks.drives.arguments import CHANGED, changed, returned
 from helpers.checks.drives.calling import Function, failed, wrong_signature
+from helpers.checks.drives.requests import CHANGED, changed, returned
 from helpers.checks.drives.values import plain, tensors
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.fewer_bits.algorithms.feedback import send_largest as reference
 
@@ -345,9 +342,7 @@ into the error
 EXERCISE = Exercise(
     number="10.3",
     title="The largest, and a memory for the rest",
-    stars=3,
-    minutes=15,
-    points=4,
+    size=Size(stars=3, minutes=15, points=4),
     function="send_largest",
     asks=(
         "(places, values, error): exactly `count` places, where gradient + error is largest by "

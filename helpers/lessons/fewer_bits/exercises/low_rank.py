@@ -7,19 +7,17 @@ is. P is unique but for turning its columns, which leaves P·Q′ᵀ and Q′·Q
 compared. Source: Vogels et al. (2019), algorithm 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from helpers.checks.common import fails_with, rng
+from helpers.checks.common import fails_with
 from helpers.checks.compare import close, count, describe, is_array, rounded, told_apart, worlds
-from helpers.checks.drives.arguments import changed, left_alone, returned
-from helpers.checks.drives.requests import not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import left_alone
+from helpers.checks.drives.requests import changed, not_waited, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.fewer_bits.algorithms.power_sgd import low_rank_sum as reference
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring
@@ -272,9 +270,7 @@ into M
 EXERCISE = Exercise(
     number="10.4",
     title="Two thin factors",
-    stars=3,
-    minutes=20,
-    points=4,
+    size=Size(stars=3, minutes=20, points=4),
     function="low_rank_sum",
     asks=(
         "(P·Q′ᵀ, Q′) on every rank: P is the sum of all M·Q, made orthonormal after the sum, and "

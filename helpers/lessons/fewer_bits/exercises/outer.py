@@ -5,20 +5,18 @@ gradient (weights − mean), and two supervisors that are given one share nothin
 Douillard et al., "DiLoCo" (2023), algorithm 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from helpers.checks.common import fails_with, rng
+from helpers.checks.common import fails_with
 from helpers.checks.compare import count, describe
 from helpers.checks.drives.calling import Function, failed, inside, wrong_signature
 from helpers.checks.drives.values import plain, tensors
 from helpers.checks.nine_digits import instead, near
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.engine.servers.rule import Decision, Rule
 from helpers.lessons.fewer_bits.algorithms.diloco import DiLoCo as reference
@@ -255,9 +253,7 @@ no version
 EXERCISE = Exercise(
     number="10.5",
     title="A mean that is a gradient",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="DiLoCo",
     asks=(
         "`__init__` keeps a copy of `outer`; `apply`, which is handed the workers' mean weights, "

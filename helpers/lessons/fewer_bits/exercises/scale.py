@@ -4,16 +4,13 @@ The claim: after an overflow (scale / 2, 0); after `interval` good steps in a ro
 else (scale, good + 1); and nothing is kept between calls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import agree, count, describe, is_array, listing, number
 from helpers.checks.drives.arguments import call_also
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.fewer_bits.algorithms.loss_scale import next_scale as reference
 
@@ -212,9 +209,7 @@ keeps its own count
 EXERCISE = Exercise(
     number="10.2",
     title="A loss scale that finds itself",
-    stars=2,
-    minutes=10,
-    points=2,
+    size=Size(stars=2, minutes=10, points=2),
     function="next_scale",
     asks=(
         "after an overflow half the scale, and a count of 0; after `interval` good steps in a row, "

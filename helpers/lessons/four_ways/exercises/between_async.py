@@ -7,19 +7,16 @@ version ahead of the reading of the weights, after the one behind the update. Th
 each of these is looked for in the graph: a run need not show it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, listing
 from helpers.checks.drives.built import Built
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.tf_given import as_bytes, element_name
-from helpers.checks.spec import Case, Exercise, Mistake, Observation, first_said
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, first_said, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.four_ways.algorithms.four_ways import between_graph_async as reference
 from helpers.lessons.four_ways.exercises import facts, graphs, line
@@ -307,9 +304,7 @@ a placement for tf.device
 EXERCISE = Exercise(
     number="08.4",
     title="A client a worker",
-    stars=3,
-    minutes=20,
-    points=4,
+    size=Size(stars=3, minutes=20, points=4),
     function="between_graph_async",
     asks=(
         "`(before, update, after)`: the version ahead of the weights, the worker's own update, the "

@@ -7,20 +7,17 @@ one client, worker 0, is the chief. What makes this file long is the driver, whi
 in threads.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, listing
 from helpers.checks.drives.built import Built
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.tf_given import as_bytes, element_name, shared_name
 from helpers.checks.drives.tf_graphs import hook_parts
-from helpers.checks.spec import Case, Exercise, Mistake, Observation, first_said
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, first_said, rng
 from helpers.checks.table import wrong_answers
 from helpers.engine.own_time import LOOK_SECONDS, of_others_here
 from helpers.lessons.four_ways.algorithms.four_ways import between_graph_sync
@@ -341,9 +338,7 @@ loss outside
 EXERCISE = Exercise(
     number="08.5",
     title="Clients in step",
-    stars=2,
-    minutes=15,
-    points=4,
+    size=Size(stars=2, minutes=15, points=4),
     function="between_graph_sync",
     asks=(
         "`(update, hook)` of a SyncReplicasOptimizer: `aggregate` of `total` gradients make a "

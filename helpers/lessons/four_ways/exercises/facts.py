@@ -4,8 +4,6 @@ A graph is `{name: [kind of op, task, inputs, container]}`, as the driver gives 
 it failed, there is what TensorFlow said.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from helpers.checks.spec import Case, Observation

@@ -4,8 +4,6 @@ The model is a line through a few points, so that its updates can be followed by
 rows are a constant named "rows_of_0" and so on: what depends on it can be seen in the graph.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import wraps

@@ -5,16 +5,14 @@ The claim: one op a replica; a run of it changes the weights by that replica's g
 the weights of that moment, counts one step, and needs nothing of the other replicas.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
-from helpers.checks.common import raised, rng
+from helpers.checks.common import raised
 from helpers.checks.compare import count, describe, listing
 from helpers.checks.drives.built import Built
 from helpers.checks.drives.calling import Function
-from helpers.checks.spec import Case, Exercise, Mistake, Observation, first_said
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, first_said, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.four_ways.algorithms.four_ways import in_graph_async as reference
 from helpers.lessons.four_ways.exercises import facts, graphs, line
@@ -159,9 +157,7 @@ step for variables
 EXERCISE = Exercise(
     number="08.2",
     title="One graph, an update a replica",
-    stars=1,
-    minutes=10,
-    points=2,
+    size=Size(stars=1, minutes=10, points=2),
     function="in_graph_async",
     asks=(
         "a list with an op for each replica: on its device it computes its own gradients, and "

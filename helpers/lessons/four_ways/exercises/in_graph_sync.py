@@ -5,16 +5,14 @@ claim: one run of the op changes the weights as one big batch would, and counts 
 replica's products of matrices lie on its device, and what brings replicas together on the server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
-from helpers.checks.common import raised, rng
+from helpers.checks.common import raised
 from helpers.checks.compare import count, describe, listing
 from helpers.checks.drives.built import Built
 from helpers.checks.drives.calling import Function
-from helpers.checks.spec import Case, Exercise, Mistake, Observation, first_said
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, first_said, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.four_ways.algorithms.four_ways import in_graph_sync as reference
 from helpers.lessons.four_ways.exercises import facts, graphs, line
@@ -198,9 +196,7 @@ variables first
 EXERCISE = Exercise(
     number="08.1",
     title="One graph, one mean",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="in_graph_sync",
     asks=(
         "one op whose run computes each replica's gradients on its device, averages them on the "

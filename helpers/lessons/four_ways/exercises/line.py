@@ -1,7 +1,5 @@
 """The model of lesson 08's cases, followed by hand: a line through each replica's few points."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

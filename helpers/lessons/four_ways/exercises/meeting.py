@@ -1,7 +1,5 @@
 """The driver of exercise 08.3: threads on a session that shows who runs what with whom."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

@@ -5,16 +5,14 @@ over by a thread of its own, all at once, until the step is `last`; when the fun
 thread goes on.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from helpers.checks.common import raised, rng
+from helpers.checks.common import raised
 from helpers.checks.compare import count, listing
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.four_ways.algorithms.four_ways import run_threads as reference
 from helpers.lessons.four_ways.exercises.meeting import thread_runs
@@ -210,9 +208,7 @@ a thread a run
 EXERCISE = Exercise(
     number="08.3",
     title="A thread a replica",
-    stars=1,
-    minutes=10,
-    points=2,
+    size=Size(stars=1, minutes=10, points=2),
     function="run_threads",
     asks=(
         "a thread for each op, all at once; each runs its op as long as the step is below `last`; "

@@ -127,8 +127,8 @@ def train_way(
     worker's batches come late, such as {2: 0.05}. spare: workers whose gradients an update does not
     wait for ("between-graph sync" alone). strict: where none is spare, nobody begins a step before
     all have their tokens; without that a quick worker can take another's. builder: a function of
-    one's own in place of the one in `helpers.lessons.four_ways.algorithms.four_ways`; threads: the same for
-    `run_threads`. timeout: in seconds.
+    one's own in place of the one in `algorithms.four_ways`; threads: the same for `run_threads`.
+    timeout: in seconds.
 
     Raises ValueError for a setting that cannot be, and what `run_cluster` raises.
     """

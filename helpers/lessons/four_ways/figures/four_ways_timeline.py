@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from helpers.workloads.four_ways import WayRun
-
 from helpers.lessons.four_ways.experiments.record import Gradient
+from helpers.lessons.four_ways.experiments.runs import WayRun
 from helpers.notebook.figures import show
 from helpers.notebook.style import BLUE, GREY, ORANGE, axes, style
 

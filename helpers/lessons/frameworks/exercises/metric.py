@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from helpers.checks.common import WORLDS, raised, rng
+from helpers.checks.common import WORLDS, raised
 from helpers.checks.compare import count, describe, is_array, listing, number, worlds
 from helpers.checks.drives.calling import Function, made
 from helpers.checks.drives.ranks import Ranked
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.frameworks.algorithms.framework_steps import average_metric as reference
 from helpers.lessons.frameworks.exercises import replicas
@@ -125,9 +125,7 @@ an array
 EXERCISE = Exercise(
     number="04.4",
     title="A metric of all ranks",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="average_metric",
     asks="every rank gets Σ value · rows / Σ rows over the ranks.",
     cases=cases,

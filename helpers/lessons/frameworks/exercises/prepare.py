@@ -12,14 +12,14 @@ from typing import Any
 
 from torch import Tensor
 
-from helpers.checks.common import random_weights, rng
+from helpers.checks.common import random_weights
 from helpers.checks.compare import all_close, close, count, describe, rounded
 from helpers.checks.drives.calling import Elsewhere, Function, at_hand, made, there
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.training import network
 from helpers.checks.drives.values import Made, Remote
 from helpers.checks.random_states import seed_there
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.frameworks.algorithms.framework_steps import prepare as reference
 from helpers.lessons.frameworks.exercises import replicas
@@ -264,9 +264,7 @@ rank 0 alone
 EXERCISE = Exercise(
     number="04.1",
     title="Horovod with torch",
-    stars=2,
-    minutes=10,
-    points=3,
+    size=Size(stars=2, minutes=10, points=3),
     function="prepare",
     asks=(
         "every rank gets rank 0's parameters and its optimizer's state, and what is returned is "

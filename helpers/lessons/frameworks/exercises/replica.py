@@ -4,19 +4,17 @@ The claim: on uneven rows every replica ends with the weights of one process on 
 to 1e-10; each gradient is reduced once; the parts of the loss add up to its mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from helpers.checks.common import WORLDS, random_weights, rng
+from helpers.checks.common import WORLDS, random_weights
 from helpers.checks.compare import all_close, close, count, describe, listing, number
 from helpers.checks.drives.calling import Function, driver, inside
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.frameworks.algorithms.framework_steps import replica_step as reference
 from helpers.lessons.frameworks.exercises import replicas
@@ -224,9 +222,7 @@ returns nothing
 EXERCISE = Exercise(
     number="04.3",
     title="A step under tf.distribute",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="replica_step",
     asks=(
         "each replica's loss is its part of the mean over all `global_batch` rows; its gradients "

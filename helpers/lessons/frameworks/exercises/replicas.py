@@ -3,8 +3,6 @@
 Weights are lists [W₁, b₁, W₂, b₂, …] in torch's layout, float64.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any

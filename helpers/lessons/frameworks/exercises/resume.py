@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.common import WORLDS, random_weights, rng
+from helpers.checks.common import WORLDS, random_weights
 from helpers.checks.compare import all_close, close, count, describe, number, worlds
 from helpers.checks.drives.calling import Function, at_hand, made, there
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.training import network
 from helpers.checks.random_states import seed_there
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.frameworks.algorithms.framework_steps import resume as reference
 from helpers.lessons.frameworks.exercises import replicas
@@ -248,9 +248,7 @@ no step
 EXERCISE = Exercise(
     number="04.5",
     title="Go on from a checkpoint",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="resume",
     asks=(
         "rank 0 alone calls `load`; then every rank gets the parameters, the optimizer's state and "

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from helpers.checks.common import random_weights, rng
+from helpers.checks.common import random_weights
 from helpers.checks.compare import all_close, count, number, rounded
 from helpers.checks.drives.calling import Function, at_hand, made
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.values import Remote, plain
 from helpers.checks.random_states import seed_there
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.frameworks.algorithms.framework_steps import tape_step as reference
 from helpers.lessons.frameworks.exercises import replicas
@@ -242,9 +242,7 @@ no loss
 EXERCISE = Exercise(
     number="04.2",
     title="A step with a gradient tape",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="tape_step",
     asks=(
         "in the first step all ranks get rank 0's variables, the model's and the optimizer's, "

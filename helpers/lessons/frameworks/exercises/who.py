@@ -4,15 +4,12 @@ The claim: right under torchrun, under horovodrun, with TF_CONFIG (a chief first
 parameter servers are no ranks) and under none.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe, number
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.frameworks.algorithms.framework_steps import who_am_i as reference
 
@@ -191,9 +188,7 @@ never alone
 EXERCISE = Exercise(
     number="04.6",
     title="Who am I?",
-    stars=1,
-    minutes=10,
-    points=2,
+    size=Size(stars=1, minutes=10, points=2),
     function="who_am_i",
     asks=(
         "rank and world size as whole numbers, from what torchrun, horovodrun or TF_CONFIG put "

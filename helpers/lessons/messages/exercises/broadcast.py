@@ -3,18 +3,16 @@
 The claim: ⌈log₂ N⌉ rounds, the root sends ⌈log₂ N⌉ messages, every other rank receives one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import after, compared_in_place, rng, self_hint, sends_to_itself
+from helpers.checks.common import after, compared_in_place, self_hint, sends_to_itself
 from helpers.checks.compare import close, count
 from helpers.checks.drives.ranks import in_place
 from helpers.checks.drives.requests import not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.messages.algorithms.collectives import broadcast_tree as reference
 
@@ -174,9 +172,7 @@ wrong partner
 EXERCISE = Exercise(
     number="02.2",
     title="Broadcast along a tree",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="broadcast_tree",
     asks=(
         "every rank's tensor holds rank `root`'s values afterwards; in each round every rank that "

@@ -4,17 +4,14 @@ The claim: with times that are off by a few per cent both come out as the fit to
 relative errors gives them: with absolute ones the largest message drowns the smallest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe, number, short
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.messages.algorithms.cost_model import fit_latency_bandwidth
 
@@ -142,9 +139,7 @@ relative to the root of the time
 EXERCISE = Exercise(
     number="02.4",
     title="Fit α and β",
-    stars=2,
-    minutes=12,
-    points=2,
+    size=Size(stars=2, minutes=12, points=2),
     function="fit",
     asks=(
         "the α (seconds) and β (seconds a byte) for which α + size · β comes nearest to the "

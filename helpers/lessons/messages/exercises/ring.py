@@ -4,18 +4,16 @@ The claim: each rank sends 2(N − 1) messages, all to the same neighbour, and 2
 tensor, all ranks at the same time. Padding every chunk to ⌈n/N⌉ is let pass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import after, compared_in_place, rng, self_hint
+from helpers.checks.common import after, compared_in_place, self_hint
 from helpers.checks.compare import close, count, times, worlds
 from helpers.checks.drives.ranks import in_place
 from helpers.checks.drives.requests import not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring, chunk_bounds
 
@@ -244,9 +242,7 @@ rank 0 sends first
 EXERCISE = Exercise(
     number="02.3",
     title="Ring all-reduce",
-    stars=3,
-    minutes=25,
-    points=4,
+    size=Size(stars=3, minutes=25, points=4),
     function="all_reduce_ring",
     asks=(
         "every rank's tensor becomes the sum over all ranks, in place; each rank sends 2(N − 1) "

@@ -3,18 +3,16 @@
 The claim: the slices; rank 0 sends no byte and no message too many, and waits for each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import WORLDS, rng, self_hint
+from helpers.checks.common import WORLDS, self_hint
 from helpers.checks.compare import close, count, describe, is_array, listing, times
-from helpers.checks.drives.arguments import left_alone, returned
-from helpers.checks.drives.requests import not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import left_alone
+from helpers.checks.drives.requests import not_waited, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 
@@ -154,9 +152,7 @@ receives from the left
 EXERCISE = Exercise(
     number="02.1",
     title="Scatter",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="scatter",
     asks=(
         "rank r of N returns rows ⌊r·B/N⌋ to ⌊(r+1)·B/N⌋ of rank 0's batch, and rank 0 sends every "

@@ -6,8 +6,6 @@ ranks come at different times, and wait for each other at barriers, at three of 
 driver, which sees who works on what, makes this file long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,12 +13,12 @@ import numpy as np
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from helpers.checks.common import after, rng
+from helpers.checks.common import after
 from helpers.checks.compare import close, count, listing
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.values import Remote
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.engine.deadlock import rank_words
 from helpers.lessons.messages.algorithms.collectives import all_reduce_shared, chunk_bounds
@@ -285,9 +283,7 @@ slices rounded up
 EXERCISE = Exercise(
     number="02.5",
     title="All-reduce in shared memory",
-    stars=3,
-    minutes=20,
-    points=4,
+    size=Size(stars=3, minutes=20, points=4),
     function="all_reduce_shared",
     asks=(
         "every rank's buffer holds the sum of all buffers; each rank sums its own slice over all "

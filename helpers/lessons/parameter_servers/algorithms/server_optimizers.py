@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 Array = Any
 Rate = float | Callable[[int], float]
@@ -97,15 +97,6 @@ class AdamW:
         rate = self.factor * _rate_at(self.rate, version)
         mean, square = m / (1 - first**self._steps), v / (1 - second**self._steps)
         return weights * (1 - rate * self.decay) - mean / (square**0.5 + self.epsilon) * rate
-
-
-class Optimizer(Protocol):
-    """Makes new weights of old ones and a gradient. factor: of the rate, where a cure lowers it."""
-
-    factor: float
-
-    def step(self, weights: Array, gradient: Array, version: int) -> Array:
-        """The weights after one update, as a new array."""
 
 
 def cosine(rate: float, updates: int) -> Callable[[int], float]:

@@ -13,13 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from helpers.engine.servers.rule import Decision, Push, Rule, mean
-from helpers.lessons.parameter_servers.algorithms.server_optimizers import (
-    Adagrad,
-    Array,
-    Optimizer,
-    Rate,
-)
+from helpers.engine.servers.rule import Decision, Optimizer, Push, Rule, mean
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Adagrad, Array, Rate
 
 __all__ = [
     "Asynchronous",

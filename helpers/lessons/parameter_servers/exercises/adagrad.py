@@ -4,8 +4,6 @@ s ← s + g², then w − rate · g / √s; every s begins at `start`. Sources: 
 4.1; Duchi et al. (2011).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,12 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe, is_array, short
 from helpers.checks.drives.calling import Function, driver
 from helpers.checks.drives.values import plain
 from helpers.checks.nine_digits import instead, near
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Adagrad as reference
 
@@ -146,9 +143,7 @@ begins at 0
 EXERCISE = Exercise(
     number="05.6",
     title="Adagrad on the server",
-    stars=1,
-    minutes=10,
-    points=2,
+    size=Size(stars=1, minutes=10, points=2),
     function="Adagrad",
     asks=(
         "for each weight its own sum of squares, s ← s + g², begun at `start`; return "

@@ -3,8 +3,6 @@
 Source: Dean et al. (2012), section 4.1 and algorithm 7.1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,12 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe
 from helpers.checks.drives.calling import Function, driver
 from helpers.checks.drives.values import plain
 from helpers.checks.nine_digits import instead, near
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.parameter_servers.algorithms.clients import DownpourClient as reference
 
@@ -178,9 +175,7 @@ late
 EXERCISE = Exercise(
     number="05.5",
     title="Downpour's client",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="DownpourClient",
     asks=(
         "after every step add the gradient to `accrued` and step on the own weights; want new "

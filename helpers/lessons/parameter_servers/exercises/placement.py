@@ -4,15 +4,13 @@ Largest first, each to the first server with the fewest bytes so far, of equal t
 Source: longest processing time first, Graham (1969).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, number
-from helpers.checks.drives.arguments import call_with_tensors, changed, returned
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.parameter_servers.algorithms.placement import place as reference
 
@@ -162,9 +160,7 @@ in sorted order
 EXERCISE = Exercise(
     number="05.4",
     title="Who holds what",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="place",
     asks=(
         "take the tensors from the largest to the smallest, each to the server with the fewest "

@@ -5,8 +5,6 @@ once, and answers with the new weights. The claim: the weights, and steps · byt
 worker, no message more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,13 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.common import rng
 from helpers.checks.compare import all_close, close, count, describe, rounded, worlds
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import OPEN, Requests, not_waited
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 
@@ -208,9 +205,7 @@ weights
 EXERCISE = Exercise(
     number="05.2",
     title="Push and pull",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="train_with_server",
     asks=(
         "rank 0 sends every worker the weights, then takes the workers in turn, `steps` times: "

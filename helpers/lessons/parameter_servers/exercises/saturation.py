@@ -1,13 +1,10 @@
 """Exercise 05.3, how many gradients a second the servers' links let through."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, number, short
 from helpers.checks.drives.arguments import call_also
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 
@@ -115,9 +112,7 @@ one server
 EXERCISE = Exercise(
     number="05.3",
     title="When the link is full",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="gradients_per_second",
     asks=(
         "the smaller of what N workers give that never wait, N / (compute + 2 · transfer), and "

@@ -3,8 +3,6 @@
 Source: Ramsundar and Zadeh, "TensorFlow for Deep Learning" (2018), chapter 9.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,12 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, listing
 from helpers.checks.drives.calling import Function, driver, inside
 from helpers.checks.drives.values import plain
 from helpers.checks.nine_digits import instead, near
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.engine.servers.rule import Decision, Rule, mean
 from helpers.lessons.parameter_servers.algorithms.update_rules import Averaging as reference
@@ -196,9 +193,7 @@ does not wait
 EXERCISE = Exercise(
     number="05.1",
     title="The supervisor",
-    stars=1,
-    minutes=10,
-    points=2,
+    size=Size(stars=1, minutes=10, points=2),
     function="Averaging",
     asks=(
         "once all workers have pushed, the weights become the mean of what they pushed, the "

@@ -6,17 +6,14 @@ microbatches go forward and then all go back, played on paper: (p − 1)/(m + p 
 forward and a backward take (Huang et al. 2019, section 2.3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import wraps
 from numbers import Real
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, number, short, told_apart
 from helpers.checks.drives.calling import Function, plain_call
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.pipelines.algorithms.schedules import bubble as reference
 from helpers.lessons.pipelines.exercises.schedule import seconds
@@ -184,9 +181,7 @@ no parentheses
 EXERCISE = Exercise(
     number="13.1",
     title="The bubble",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="bubble",
     asks=(
         "the share of a step's time in which a device idles, when all microbatches go forward "

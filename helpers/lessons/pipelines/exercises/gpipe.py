@@ -5,13 +5,10 @@ microbatches in order, then back with all of them, the last one first (Huang et 
 2.3 and figure 2). The claim: each stage's list is that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, listing
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.pipelines.algorithms.schedules import gpipe as reference
 from helpers.lessons.pipelines.exercises import schedule
@@ -139,9 +136,7 @@ backwards there
 EXERCISE = Exercise(
     number="13.2",
     title="GPipe's schedule",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="gpipe",
     asks=(
         "the instructions of one stage, in order: Forward for every microbatch from the first to "

@@ -6,14 +6,11 @@ which no stage holds more than p microbatches; for times = 2 one without a bubbl
 such order is right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.pipelines.algorithms.timetable import own_idle
 from helpers.lessons.pipelines.algorithms.zero_bubble import zero_bubble as reference
@@ -146,7 +143,8 @@ for ever
     ? stop after the last BackwardWeights
 in one piece
     | yield BackwardInput(microbatch)
-        => from helpers.lessons.pipelines.algorithms.instructions import Backward; yield Backward(microbatch)
+        => from helpers.lessons.pipelines.algorithms.instructions import Backward;
+        yield Backward(microbatch)
     ? a Backward in one piece
 forgets the rest
     | yield from map(BackwardWeights, => map(BackwardWeights,
@@ -212,9 +210,7 @@ as many ahead everywhere
 EXERCISE = Exercise(
     number="13.6",
     title="Zero bubble",
-    stars=3,
-    minutes=20,
-    points=4,
+    size=Size(stars=3, minutes=20, points=4),
     function="zero_bubble",
     asks=(
         "the instructions of one stage, with each backward in two halves: for times = 1 as short "

@@ -6,15 +6,12 @@ that runs and is as short as any can be, (m + p − 1) forwards and as many back
 s holds at most p − s microbatches at once; with fewer none is as short. Any such order is right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, listing
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.pipelines.algorithms.schedules import one_forward_one_backward as reference
 from helpers.lessons.pipelines.exercises import schedule
@@ -190,9 +187,7 @@ one microbatch at a time
 EXERCISE = Exercise(
     number="13.3",
     title="One forward, one backward",
-    stars=3,
-    minutes=25,
-    points=4,
+    size=Size(stars=3, minutes=25, points=4),
     function="one_forward_one_backward",
     asks=(
         "the instructions of one stage, in order: a schedule as short as GPipe's, in which every "

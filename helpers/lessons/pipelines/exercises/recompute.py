@@ -20,13 +20,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.common import fails_with, rng
+from helpers.checks.common import fails_with
 from helpers.checks.compare import all_close, close, count, describe, rounded
 from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.memory import LARGE, Kept
 from helpers.checks.drives.values import Remote, plain, tensors
 from helpers.checks.random_states import seed_there, states_there
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.pipelines.algorithms.recompute import recompute as reference
 from helpers.lessons.pipelines.exercises.blocks import Block, Made
@@ -370,9 +370,7 @@ leaves another random state
 EXERCISE = Exercise(
     number="13.5",
     title="Recompute",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="recompute",
     asks=(
         "`fn(x)` with the right gradients for x and for all that `fn` uses, while nothing but x "

@@ -13,8 +13,6 @@ Whoever runs a stage can stand still, fail or leave something behind in many way
 by its own sentence: that makes this file long.
 """
 
-from __future__ import annotations
-
 import re
 import weakref
 from collections.abc import Iterator, Sequence
@@ -24,7 +22,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.common import rng
 from helpers.checks.compare import (
     all_close,
     count,
@@ -39,7 +36,7 @@ from helpers.checks.drives.calling import Elsewhere, Function, made
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import Requests
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Exercise, Mistake, Observation, first_said
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, first_said, rng
 from helpers.checks.table import Entry, entries, wrong_answers
 from helpers.checks.trouble import waits
 from helpers.lessons.pipelines.algorithms.instructions import Forward, Instruction
@@ -816,9 +813,7 @@ the sum of losses
 EXERCISE = Exercise(
     number="13.4",
     title="Run a stage",
-    stars=3,
-    minutes=25,
-    points=5,
+    size=Size(stars=3, minutes=25, points=5),
     function="run_stage",
     asks=(
         "a rank carries out its stage's instructions, one after the other: receive, run the "

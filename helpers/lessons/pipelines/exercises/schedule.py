@@ -6,8 +6,6 @@ The questions about one go from what makes a list no schedule at all to what mak
 nobody can run. A case's "kinds" are the letters that its stages should be told, in their order.
 """
 
-from __future__ import annotations
-
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -6,17 +6,15 @@ of the largest magnitude⌋ − 2, and each number over 2^exponent as the neares
 Microscaling Formats Specification 1.0 (2023), sections 5.3.3 and 6.3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe, listing
-from helpers.checks.drives.arguments import call_with_tensors, changed, returned
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed, returned
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.quantization.algorithms.mxfp4 import mxfp4 as reference
 from helpers.lessons.quantization.exercises.figures import Claim, Found, parts, said
@@ -246,9 +244,7 @@ the other order
 EXERCISE = Exercise(
     number="11.7",
     title="A scale for each block",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="mxfp4",
     asks=(
         "exponents and elements: for each block ⌊log2 of its largest magnitude⌋ − 2, −127 for "

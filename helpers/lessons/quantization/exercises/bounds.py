@@ -8,8 +8,6 @@ between, and no batch is written into. Source: Banner et al. (2019), section 3. 
 long are 27 wrong answers, and 21 ways in which a range may be wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,11 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe
 from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import plain, tensors
-from helpers.checks.spec import Case, Exercise, Look, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Look, Mistake, Observation, Size, rng
 from helpers.checks.table import entries, wrong_answers
 from helpers.lessons.quantization.exercises.figures import Claim, Found, said, what
 from helpers.lessons.quantization.exercises.ranges import WAYS, Named, best_bound, cut, joined
@@ -375,9 +372,7 @@ a batch written into
 EXERCISE = Exercise(
     number="11.4",
     title="A recipe for a range",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="LeastError",
     asks=(
         "an observer: `see(batch)` looks at one more batch; `range()` names the range of all that "

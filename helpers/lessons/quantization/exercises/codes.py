@@ -7,18 +7,16 @@ nearest of the codes −2^(bits−1) to 2^(bits−1) − 1, held as int8. Source
 What makes this file long are 34 wrong answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe, is_array, number
-from helpers.checks.drives.arguments import call_with_tensors, changed, returned
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed, returned
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.quantization.algorithms.quantization import quantize as reference
 from helpers.lessons.quantization.exercises.figures import (
@@ -315,9 +313,7 @@ the values written into
 EXERCISE = Exercise(
     number="11.1",
     title="Codes for a range",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="quantize",
     asks=(
         "codes, scale and zero point: the range widened to hold 0, scale = (high − low) / "

@@ -1,7 +1,5 @@
 """What this lesson's exercises share: numbers in words, lists of numbers compared, claims."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from helpers.checks.compare import is_array, number, told_apart
-from helpers.checks.drives.arguments import returned
+from helpers.checks.drives.requests import returned
 from helpers.checks.spec import Case, Observation
 
 Found = str | tuple[str, Any]

@@ -4,8 +4,6 @@ A product of floats is noticed where torch is asked for one, or numpy for one of
 tensor gave by `.numpy()`; what goes through `np.array`, `np.asarray` or lists nobody sees.
 """
 
-from __future__ import annotations
-
 import sys
 from functools import wraps
 from typing import Any

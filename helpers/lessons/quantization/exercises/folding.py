@@ -7,8 +7,6 @@ The claim: the new layer does what layer and norm did, w' = w · γ/√(var + ep
 Jacob et al. (2018), section 3.2, equation 14.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,10 +14,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from helpers.checks.common import rng
 from helpers.checks.compare import close, describe, is_array
-from helpers.checks.drives.arguments import call_with_tensors, changed, returned
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.quantization.algorithms.folding import fold_batch_norm
 from helpers.lessons.quantization.exercises.figures import (
@@ -269,9 +267,7 @@ no None
 EXERCISE = Exercise(
     number="11.5",
     title="Fold a batch norm",
-    stars=2,
-    minutes=10,
-    points=3,
+    size=Size(stars=2, minutes=10, points=3),
     function="fold",
     asks=(
         "the pair (weight, bias) of one layer that does what the layer and then the batch norm "

@@ -7,17 +7,14 @@ to whole steps; whole numbers were multiplied, and no argument was written into.
 al. (2018), section 2.3. What makes this file long are 39 wrong answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe, is_array
-from helpers.checks.drives.arguments import changed, returned
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.requests import changed, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.quantization.algorithms.integer_layers import integer_linear as reference
 from helpers.lessons.quantization.exercises.figures import Claim, Found, farthest, single, what
@@ -334,9 +331,7 @@ late
 EXERCISE = Exercise(
     number="11.3",
     title="A layer on codes",
-    stars=3,
-    minutes=15,
-    points=4,
+    size=Size(stars=3, minutes=15, points=4),
     function="integer_linear",
     asks=(
         "x_scale · w_scale · (Σ q_w q_x − x_zero · Σ q_w) + bias as floats, (rows, out), with the "

@@ -3,8 +3,6 @@
 For exercise 11.4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import isclose
 from typing import Any

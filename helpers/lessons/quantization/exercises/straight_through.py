@@ -9,8 +9,6 @@ Courville (2013), section 2.3; Jacob et al. (2018), section 3. What makes this f
 wrong answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.common import fails_with, rng
+from helpers.checks.common import fails_with
 from helpers.checks.compare import close, describe, is_array
 from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import Remote, plain, tensors
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.quantization.algorithms.fake_quantization import _StraightThrough
 from helpers.lessons.quantization.algorithms.fake_quantization import fake_quantize as reference
@@ -337,9 +335,7 @@ saved tuple
 EXERCISE = Exercise(
     number="11.6",
     title="Straight through",
-    stars=3,
-    minutes=15,
-    points=4,
+    size=Size(stars=3, minutes=15, points=4),
     function="fake_quantize",
     asks=(
         "the nearest values on the grid, scale · (q − zero_point) with q from lowest to highest; "

@@ -8,17 +8,16 @@ finite and above 0. Source: Jacob et al. (2018), 2.1; Krishnamoorthi (2018), 3.1
 What makes this file long are 24 wrong answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import fails_with, rng
+from helpers.checks.common import fails_with
 from helpers.checks.compare import describe, is_array
-from helpers.checks.drives.arguments import call_with_tensors, changed, returned
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.quantization.exercises.figures import (
     Claim,
@@ -313,9 +312,7 @@ the weight written into
 EXERCISE = Exercise(
     number="11.2",
     title="A scale for each channel",
-    stars=2,
-    minutes=10,
-    points=3,
+    size=Size(stars=2, minutes=10, points=3),
     function="quantize_weight",
     asks=(
         "codes (int8, the weight's shape) and one scale for each channel along dimension 0: its "

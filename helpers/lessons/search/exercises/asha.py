@@ -6,18 +6,15 @@ The file is long because it tells the reason of every wrong decision. Source: Li
 for Massively Parallel Hyperparameter Tuning" (2020), algorithm 2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, is_array, listing, short
 from helpers.checks.drives.calling import Function, failed, inside, wrong_signature
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.search.algorithms.asha import Asha as reference
 from helpers.lessons.search.algorithms.rungs import rungs
@@ -350,9 +347,7 @@ counts trials from 1
 EXERCISE = Exercise(
     number="16.3",
     title="Nobody waits for a whole rung",
-    stars=3,
-    minutes=15,
-    points=4,
+    size=Size(stars=3, minutes=15, points=4),
     function="Asha",
     asks=(
         "`next` gives from the topmost rung down the best trial that is among the ⌊n/η⌋ best of "

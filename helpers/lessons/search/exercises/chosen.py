@@ -6,8 +6,6 @@ chosen is right, to nine digits; of equal models the first is chosen. Varma and 
 error estimation when using cross-validation for model selection" (2006).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -17,13 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, number, told_apart
-from helpers.checks.drives.arguments import CHANGED, call_with_tensors, changed, returned
+from helpers.checks.drives.arguments import call_with_tensors
 from helpers.checks.drives.calling import Function
+from helpers.checks.drives.requests import CHANGED, changed, returned
 from helpers.checks.drives.values import Remote
 from helpers.checks.formula import wrong_number
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 Parts = Sequence[Sequence[int]]
@@ -209,9 +207,7 @@ the first part alone
 EXERCISE = Exercise(
     number="16.5",
     title="How good is the chosen one?",
-    stars=2,
-    minutes=10,
-    points=3,
+    size=Size(stars=2, minutes=10, points=3),
     function="score_of_chosen",
     asks=(
         "the share of all rows on which the model is right that is the best on the other parts; of "

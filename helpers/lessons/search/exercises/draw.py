@@ -6,8 +6,6 @@ on its own; the global random states stay as they were. The file is long because
 asked of one answer, each with words of its own.
 """
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -16,12 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, number, short
 from helpers.checks.drives.calling import Function, failed, made, there, wrong_signature
 from helpers.checks.drives.values import plain
 from helpers.checks.random_states import seed_there, states_there
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Uniform
 from helpers.lessons.search.algorithms.space import draw as reference
@@ -357,9 +354,7 @@ in the dictionary's order
 EXERCISE = Exercise(
     number="16.1",
     title="A trial that can be drawn again",
-    stars=1,
-    minutes=10,
-    points=2,
+    size=Size(stars=1, minutes=10, points=2),
     function="draw",
     asks=(
         "for each name of the space a value of its range, `space[name].at(place)`, with places "

@@ -6,17 +6,15 @@ a report, or a loss, of a job that does not run is refused by a ValueError and c
 file is long because the search inside, the workers' story and the ledger itself are all here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from helpers.checks.common import fails_with, rng
+from helpers.checks.common import fails_with
 from helpers.checks.compare import count, describe, short
 from helpers.checks.drives.calling import Function, failed, inside, wrong_signature
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.exercises.asha import spelled
@@ -306,9 +304,7 @@ KeyError
 EXERCISE = Exercise(
     number="16.4",
     title="Lost workers",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="Ledger",
     asks=(
         "`next` gives jobs whose worker is gone before those of the search; `report` hands the "

@@ -5,15 +5,13 @@ the rows on which just one of them is right. The claim: twice the binomial tail,
 digits. McNemar (1947), with the binomial distribution itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import describe, told_apart
-from helpers.checks.drives.arguments import call_with_tensors, returned
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.search.algorithms.validation import paired_p_value as reference
 from helpers.lessons.search.exercises.chosen import given, if_changed
@@ -154,9 +152,7 @@ divides by none
 EXERCISE = Exercise(
     number="16.6",
     title="Better, or luckier?",
-    stars=2,
-    minutes=10,
-    points=2,
+    size=Size(stars=2, minutes=10, points=2),
     function="paired_p_value",
     asks=(
         "twice the share of the 2ᵐ ways in which m rows fall that give the worse one as few rows "

@@ -5,18 +5,15 @@ claim: just these, in this order; NaN is worse than every number, of equal ones 
 the better, and the losses stay as they were. Jamieson and Talwalkar (2016), figure 3.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, is_array
-from helpers.checks.drives.arguments import CHANGED, returned
 from helpers.checks.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.checks.drives.requests import CHANGED, returned
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.search.exercises.chosen import if_changed
 
@@ -266,9 +263,7 @@ writes into losses
 EXERCISE = Exercise(
     number="16.2",
     title="Who goes on",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="promoted",
     asks=(
         "of n trials the ⌊n/η⌋ with the smallest losses, the best first; NaN is worse than every "

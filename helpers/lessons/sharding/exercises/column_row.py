@@ -7,8 +7,6 @@ dense ones; over all ranks no more bytes than one all-reduce of the result, and 
 for; what was handed in stays as it is. 23 wrong answers make this file long.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,14 +14,13 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from helpers.checks.common import rng
 from helpers.checks.compare import close, count, describe, is_array, listing, rounded, worlds
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.memory import Watching
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import OPEN, Requests, not_waited
 from helpers.checks.drives.values import Remote, plain, tensors
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.messages.algorithms.collectives import chunk_bounds
 from helpers.lessons.sharding.algorithms.tensor_parallel import sum_over_ranks
@@ -339,9 +336,7 @@ no wait
 EXERCISE = Exercise(
     number="14.1",
     title="A column and a row",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="parallel_mlp",
     asks=(
         "rank r multiplies by its own rows of `up` and columns of `down` only, hidden units "

@@ -9,18 +9,15 @@ chose another rank travels, and back; nothing that was handed in is written into
 make this file long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from helpers.checks.common import rng
 from helpers.checks.compare import all_close, close, count, describe, is_array, rounded, worlds
 from helpers.checks.drives.requests import not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.sharding.algorithms.all_to_all import all_to_all, all_to_all_direct
 from helpers.lessons.sharding.exercises.one_rank import (
@@ -293,9 +290,7 @@ no wait
 EXERCISE = Exercise(
     number="14.8",
     title="To the experts and back",
-    stars=3,
-    minutes=20,
-    points=4,
+    size=Size(stars=3, minutes=20, points=4),
     function="to_experts",
     asks=(
         "what the chosen expert makes of each token, in the token's place, and 0 for tokens over "

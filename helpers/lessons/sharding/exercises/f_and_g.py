@@ -7,8 +7,6 @@ f and g are given stays as it is, of any shape; no more bytes than two all-reduc
 every message waited for. What makes this file long is that network, and 23 ways to go wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
@@ -17,13 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.common import rng
 from helpers.checks.compare import all_close, close, count, rounded
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import OPEN, Requests, not_waited
 from helpers.checks.drives.values import plain, tensors
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.sharding.algorithms.tensor_parallel import (
     _Copy,
@@ -355,9 +352,7 @@ no wait
 EXERCISE = Exercise(
     number="14.2",
     title="f and g",
-    stars=3,
-    minutes=20,
-    points=4,
+    size=Size(stars=3, minutes=20, points=4),
     function="make_f_g",
     asks=(
         "f gives x as it is, and its backward sums the gradient over the ranks; g sums x over the "

@@ -8,18 +8,16 @@ autograd or outside it; what was handed in stays as it is, and every message is 
 answers make this file long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from helpers.checks.common import rng, self_hint
+from helpers.checks.common import self_hint
 from helpers.checks.compare import all_close, close, count, describe, is_array, rounded, worlds
 from helpers.checks.drives.requests import not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.messages.algorithms.collectives import (
     all_gather_ring,
@@ -318,9 +316,7 @@ no wait
 EXERCISE = Exercise(
     number="14.6",
     title="Gather, use, free",
-    stars=3,
-    minutes=25,
-    points=5,
+    size=Size(stars=3, minutes=25, points=5),
     function="sharded_linear",
     asks=(
         "forward gathers the weight, multiplies and keeps x and the slice only; backward gathers "

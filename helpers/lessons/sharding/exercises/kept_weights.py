@@ -1,8 +1,6 @@
 """The driver of exercise 14.6, and what outlives its layer's forward and backward where the numbers
 are right."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

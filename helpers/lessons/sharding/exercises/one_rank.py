@@ -1,8 +1,6 @@
 """The driver of exercise 14.8, what its experts make on one rank, forward and backward, and
 gradients that are not the same."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

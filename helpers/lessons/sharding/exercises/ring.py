@@ -9,19 +9,16 @@ process, where it can be seen, something is computed between one block and the n
 answers make this file long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from helpers.checks.common import rng
 from helpers.checks.compare import all_close, close, count, is_array, listing, rounded, worlds
 from helpers.checks.drives.requests import not_waited
 from helpers.checks.drives.values import plain, tensors
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.sharding.algorithms.ring_attention import _scores, _with_more, ring_attention
 from helpers.lessons.sharding.exercises import ring_messages as messages
@@ -330,9 +327,7 @@ send before receive
 EXERCISE = Exercise(
     number="14.7",
     title="Attention in a ring",
-    stars=3,
-    minutes=25,
-    points=5,
+    size=Size(stars=3, minutes=25, points=5),
     function="ring_attention",
     asks=(
         "softmax(q kᵀ / √d) v of this rank's queries over the keys of all ranks, none of which is "

@@ -1,7 +1,5 @@
 """The driver of exercise 14.7, and its messages: to whom, how many bytes, when, and waited for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

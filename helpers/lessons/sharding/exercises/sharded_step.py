@@ -7,8 +7,6 @@ send what one reduce-scatter and one all-gather take, (N − 1) of the parameter
 of the momentum, and wait for what they send.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -16,13 +14,13 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from helpers.checks.common import rng, self_hint
+from helpers.checks.common import self_hint
 from helpers.checks.compare import close, count, rounded, times
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import OPEN, Requests, not_waited
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.messages.algorithms.collectives import (
     all_gather_ring,
@@ -248,9 +246,7 @@ no wait
 EXERCISE = Exercise(
     number="14.5",
     title="A sharded optimizer",
-    stars=2,
-    minutes=15,
-    points=4,
+    size=Size(stars=2, minutes=15, points=4),
     function="sharded_step",
     asks=(
         "reduce-scatter the gradient, update this rank's slice with its slice of the momentum and "

@@ -1,8 +1,6 @@
 """What exercises of this lesson have in common: messages that are watched or that nobody waits for,
 pairs that were asked for, arguments that were written into, and ranks that do not come."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -10,7 +8,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.compare import describe, listing
-from helpers.checks.drives import arguments
+from helpers.checks.drives import requests
 from helpers.checks.drives.requests import Requests
 from helpers.checks.spec import Case, Look, Observation
 
@@ -53,7 +51,7 @@ def told_by_all(comm: Any, tensor: Any, waits: bool = False, to_itself: bool = F
 
 def returned(value: Any) -> tuple[Any, Any]:
     """The pair that a rank gave; None, None where it gave none."""
-    gave = arguments.returned(arguments.returned(value))  # changed, and left open
+    gave = requests.returned(requests.returned(value))  # changed, and left open
     if isinstance(gave, tuple | list) and len(gave) == 2:
         return gave[0], gave[1]
     return None, None
@@ -65,7 +63,7 @@ def no_pair(names: str) -> Look:
     def look(case: Case, seen: Observation) -> Iterator[str]:
         for rank, value in enumerate(seen.values):
             if returned(value) == (None, None):
-                what = describe(arguments.returned(value))
+                what = describe(requests.returned(value))
                 yield f"rank {rank} returned {what}: return the pair {names}."
 
     return look
@@ -77,7 +75,7 @@ def wrote_into(hint: str, *names: str) -> Callable[[Case, Observation], Iterator
 
     def look(case: Case, seen: Observation) -> Iterator[str]:
         for rank, value in enumerate(seen.values):
-            place = arguments.changed(value)
+            place = requests.changed(value)
             if place is not None:
                 yield hint.format(rank=rank, name=dict(enumerate(names)).get(place))
 

@@ -5,14 +5,11 @@ parameter; stage 0 shards nothing, 1 the optimizer state, 2 the gradients too, 3
 Rajbhandari et al., "ZeRO" (2020), section 5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, number, told_apart
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 
@@ -114,9 +111,7 @@ float32
 EXERCISE = Exercise(
     number="14.4",
     title="What each stage leaves",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="bytes_per_rank",
     asks=(
         "the bytes that one rank holds with Adam in mixed precision: 2 for a parameter, 2 for its "

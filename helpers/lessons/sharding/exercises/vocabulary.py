@@ -7,8 +7,6 @@ The claim: the mean loss on every rank and the gradient of this rank's scores ar
 a position from every rank to every other. 26 wrong answers make this file long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,12 +14,11 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from helpers.checks.common import rng
 from helpers.checks.compare import close, count, listing, number, rounded, told_apart, worlds
 from helpers.checks.drives.arguments import left_alone
 from helpers.checks.drives.requests import not_waited
 from helpers.checks.drives.values import tensors
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring
 from helpers.lessons.sharding.algorithms.maximum import all_reduce_max
@@ -347,9 +344,7 @@ no wait
 EXERCISE = Exercise(
     number="14.3",
     title="A loss over a cut vocabulary",
-    stars=3,
-    minutes=20,
-    points=4,
+    size=Size(stars=3, minutes=20, points=4),
     function="vocabulary_loss",
     asks=(
         "the mean cross-entropy over all positions, on every rank, and its gradient with respect "

@@ -1,6 +1,6 @@
 """torch's own stage 3, FSDP2's `fully_shard`, on the process group that is up.
 
-Beside `helpers.lessons.sharding.algorithms.sharding.Sharded`, on real ranks. FSDP2 divides the summed
+Beside `Sharded` of `algorithms.sharding`, on real ranks. FSDP2 divides the summed
 gradients by the number of ranks, as ours does with its default weight.
 """
 

@@ -23,7 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from helpers.lessons.parameter_servers.algorithms.server_optimizers import Array, Optimizer
+from helpers.engine.servers.rule import Optimizer
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Array
 from helpers.lessons.spare_replicas.algorithms.accumulators import (
     ConditionalAccumulator,
     TokenQueue,

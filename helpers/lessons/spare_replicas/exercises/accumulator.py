@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.checks.common import rng
 from helpers.checks.compare import agree, close, count, describe, is_array, listing, rounded
 from helpers.checks.drives.calling import Function, driver
 from helpers.checks.drives.values import plain
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.spare_replicas.algorithms.accumulators import (
     ConditionalAccumulator as reference,
@@ -255,9 +254,7 @@ says nothing
 EXERCISE = Exercise(
     number="07.4",
     title="The conditional accumulator",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="ConditionalAccumulator",
     asks=(
         "`apply_grad` counts a gradient unless its local step is below the global step; "

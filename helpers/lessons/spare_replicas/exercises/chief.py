@@ -7,8 +7,6 @@ tokens of the new step into the queue; any other turn does nothing. A long file,
 course's own chief as well, and 25 wrong ones.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.common import fails_with, rng
+from helpers.checks.common import fails_with
 from helpers.checks.compare import close, count, describe, rounded
 from helpers.checks.drives.calling import Function, at_hand, driver, made
 from helpers.checks.drives.values import Offered, plain
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 Turn = dict[str, Any]
@@ -347,9 +345,7 @@ no word
 EXERCISE = Exercise(
     number="07.5",
     title="The chief and its tokens",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="Chief",
     asks=(
         "`start` puts num_tokens tokens of step 0 into the queue (−1: as many as an update "

@@ -6,17 +6,15 @@ the hours of the N with the least hours, where hours are iterations times the me
 gradient of all workers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, listing, number, short, told_apart
-from helpers.checks.drives.arguments import call_with_tensors, changed
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.spare_replicas.exercises.kth import step_times
 
@@ -230,9 +228,7 @@ the hours alone
 EXERCISE = Exercise(
     number="07.2",
     title="Choose b",
-    stars=2,
-    minutes=12,
-    points=3,
+    size=Size(stars=2, minutes=12, points=3),
     function="choose_spares",
     asks=(
         "the number of spare workers b and the hours of the N with the least hours: iterations[N] "

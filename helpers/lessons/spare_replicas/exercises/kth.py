@@ -5,17 +5,14 @@ k-th gradient to come counts, whoever sends it. The claim: the mean over the ste
 smallest time of each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, number, told_apart
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 
@@ -152,9 +149,7 @@ one beyond the first k
 EXERCISE = Exercise(
     number="07.1",
     title="Time to the k-th gradient",
-    stars=1,
-    minutes=8,
-    points=2,
+    size=Size(stars=1, minutes=8, points=2),
     function="mean_time_to",
     asks="the k-th smallest time of each step, and of those the mean over the steps.",
     cases=cases,

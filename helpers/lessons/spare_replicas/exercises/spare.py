@@ -6,8 +6,6 @@ gradient of a step that is over is dropped, and its worker goes on at once. A lo
 are 28 wrong answers, five families beside them, and orders of arrival that have to be possible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,14 +13,14 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from helpers.checks.common import fails_with, rng
+from helpers.checks.common import fails_with
 from helpers.checks.compare import close, count, describe, listing, rounded
 from helpers.checks.drives.calling import Function, inside
 from helpers.checks.drives.rules import PlainSgd, drive
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
+from helpers.engine.servers.cure import Cure
 from helpers.engine.servers.rule import Decision, Push, Rule, mean
-from helpers.lessons.asynchronous.algorithms.cure import Cure
 from helpers.lessons.parameter_servers.algorithms.update_rules import SpareReplicas as reference
 
 _PARTS = {"applied": "in the update", "dropped": "dropped", "release": "released"}
@@ -367,9 +365,7 @@ releases a number
 EXERCISE = Exercise(
     number="07.3",
     title="N of N + b",
-    stars=2,
-    minutes=18,
-    points=4,
+    size=Size(stars=2, minutes=18, points=4),
     function="SpareReplicas",
     asks=(
         "a gradient of an old version is dropped and its worker released; others are kept, and "

@@ -6,18 +6,16 @@ the two in the middle; sending, from the last gradient of a step until a worker 
 stays what it was; and waiting comes out anew. A long file, for there are 32 wrong answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from helpers.checks.common import rng
 from helpers.checks.compare import close, count, describe, is_array, listing, number, short
-from helpers.checks.drives.arguments import call_with_tensors, changed
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.spare_replicas.algorithms.what_if import fix, operations, usual
 from helpers.lessons.spare_replicas.algorithms.what_if import what_if as reference
@@ -296,9 +294,7 @@ into begun
 EXERCISE = Exercise(
     number="07.6",
     title="What if",
-    stars=2,
-    minutes=20,
-    points=4,
+    size=Size(stars=2, minutes=20, points=4),
     function="what_if",
     asks=(
         "begun and ready of the run as it would have been, had the fixed workers taken the median "

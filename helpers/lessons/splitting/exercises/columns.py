@@ -7,19 +7,17 @@ the whole layer in float64, y is gathered and not summed from zeros, the weights
 are, and what the function is given is left alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 
-from helpers.checks.common import rng, self_hint
+from helpers.checks.common import self_hint
 from helpers.checks.compare import close, count, rounded, times
-from helpers.checks.drives.arguments import changed, left_alone, returned
-from helpers.checks.drives.requests import not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import left_alone
+from helpers.checks.drives.requests import changed, not_waited, returned
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.messages.algorithms import collectives
 
@@ -239,9 +237,7 @@ through rank 0
 EXERCISE = Exercise(
     number="12.2",
     title="A layer in columns",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="column_layer",
     asks=(
         "y = x Wᵀ + b of all units on every rank, gathered from the ranks' slices, and dx, the sum "

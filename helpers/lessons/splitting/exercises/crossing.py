@@ -5,14 +5,12 @@ and above[i] are the devices of the units. The claim: a unit's value is sent onc
 device that has a unit connected to it, however many units those are.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from helpers.checks.common import fails_with, rng
+from helpers.checks.common import fails_with
 from helpers.checks.compare import count, describe, number
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.splitting.algorithms.partly_connected import crossings as reference
 
@@ -119,9 +117,7 @@ lists above
 EXERCISE = Exercise(
     number="12.3",
     title="Count the crossings",
-    stars=1,
-    minutes=10,
-    points=2,
+    size=Size(stars=1, minutes=10, points=2),
     function="crossings",
     asks=(
         "how many values cross for one row: each unit's value once to every other device that has "

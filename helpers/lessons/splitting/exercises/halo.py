@@ -7,8 +7,6 @@ at once, so that the time does not grow with their number, and this rank's rows 
 The file is long because of the twenty-one answers that borrow too little, too much or elsewhere.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,11 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.checks.common import WORLDS, rng, self_hint
+from helpers.checks.common import WORLDS, self_hint
 from helpers.checks.compare import close, count, describe, is_array, rounded, short, worlds
-from helpers.checks.drives.arguments import changed, left_alone
-from helpers.checks.drives.requests import not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.drives.arguments import left_alone
+from helpers.checks.drives.requests import changed, not_waited
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 _LATENCY, _BANDWIDTH = 1e-3, 1e6
@@ -288,9 +286,7 @@ more than the borders
 EXERCISE = Exercise(
     number="12.4",
     title="The halo",
-    stars=2,
-    minutes=15,
-    points=3,
+    size=Size(stars=2, minutes=15, points=3),
     function="with_halo",
     asks=(
         "this rank's rows, with the last `reach` rows of the rank before it above and the first "

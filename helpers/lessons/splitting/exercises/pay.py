@@ -6,16 +6,14 @@ and gathers its float32 outputs in N − 1 messages of rows · outputs / N numbe
 seconds, to a millionth, and the list of widths left as it was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from helpers.checks.common import rng
 from helpers.checks.compare import count, describe, number, told_apart
-from helpers.checks.drives.arguments import call_with_tensors, changed
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 
@@ -158,9 +156,7 @@ the last layer's outputs not sent
 EXERCISE = Exercise(
     number="12.1",
     title="Will it pay?",
-    stars=2,
-    minutes=12,
-    points=2,
+    size=Size(stars=2, minutes=12, points=2),
     function="split_seconds",
     asks=(
         "the seconds of a forward pass on N ranks: for every layer 2 · rows · inputs · outputs / N "

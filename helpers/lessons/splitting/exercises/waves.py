@@ -8,8 +8,6 @@ rank: one for each chunk. On 5 ranks a message takes nearly as long as a chunk. 
 because a wave may stand still, fail or come late in eleven ways, each with a look of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -18,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.common import WORLDS, rng, self_hint
+from helpers.checks.common import WORLDS, self_hint
 from helpers.checks.compare import close, count, describe, is_array, listing, rounded, worlds
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import Requests, all_waited, not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 _TOLERANCE = 1e-12
@@ -368,9 +366,7 @@ every rank returns
 EXERCISE = Exercise(
     number="12.5",
     title="The wave",
-    stars=3,
-    minutes=25,
-    points=4,
+    size=Size(stars=3, minutes=25, points=4),
     function="wave",
     asks=(
         "each rank runs its layer on one chunk after the other, passes a chunk's outputs on at "

@@ -4,8 +4,6 @@ The claim: N − 1 messages, all of them to rank 0, each a square and waited for
 does the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +11,7 @@ from helpers.checks.common import self_hint
 from helpers.checks.compare import count, describe, listing, number
 from helpers.checks.drives.ranks import in_a_row
 from helpers.checks.drives.requests import not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size
 from helpers.checks.table import wrong_answers
 
 
@@ -178,9 +176,7 @@ never waits
 EXERCISE = Exercise(
     number="00.1",
     title="Roll call",
-    stars=1,
-    minutes=6,
-    points=1,
+    size=Size(stars=1, minutes=6, points=1),
     function="roll_call",
     asks=(
         "every rank but rank 0 sends its rank squared to rank 0; rank 0 returns the list "
