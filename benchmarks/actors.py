@@ -12,12 +12,12 @@ from collections.abc import Callable
 
 from benchmarks.gymnasium_peer import Peer
 from benchmarks.report import Report
-from helpers.algorithms.actors.staleness import mean_staleness
+from helpers.lessons.actors.algorithms.staleness import mean_staleness
+from helpers.lessons.actors.experiments import actor_speedup, stale_actors
+from helpers.lessons.actors.experiments.actor_settings import CART_POLE, TIC_TAC_TOE, Setting
+from helpers.lessons.actors.experiments.games import one_thread
+from helpers.lessons.actors.experiments.shared_actors import Pace, train_shared
 from helpers.setup.machine import usable_cores
-from helpers.workloads import actor_speedup, stale_actors
-from helpers.workloads.actor_settings import CART_POLE, TIC_TAC_TOE, Setting
-from helpers.workloads.games import one_thread
-from helpers.workloads.shared_actors import Pace, train_shared
 
 SEEDS = tuple(range(5))
 CLOCK_SEEDS = SEEDS[:3]

@@ -34,8 +34,8 @@ def spans(comm: Any, schedule: Any) -> dict[int, list[Any]]:
     import torch
     from torch import nn
 
-    from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
-    from helpers.workloads.transformer import transformer
+    from helpers.lessons.pipelines.algorithms.pipeline import Pipeline, cut, microbatches
+    from helpers.lessons.splitting.experiments.transformer import transformer
 
     stay(comm)
     # Blocks alone, so that all stages are equal.
@@ -60,8 +60,8 @@ def crowding(comm: Any) -> tuple[list[float], list[float]]:
     import torch
     from torch import nn
 
-    from helpers.algorithms.pipeline.pipeline import cut
-    from helpers.workloads.transformer import transformer
+    from helpers.lessons.pipelines.algorithms.pipeline import cut
+    from helpers.lessons.splitting.experiments.transformer import transformer
 
     stay(comm)
     blocks = nn.Sequential(*list(transformer(width=WIDTH, blocks=BLOCKS, length=LENGTH))[1:-1])
@@ -87,8 +87,12 @@ def crowding(comm: Any) -> tuple[list[float], list[float]]:
 def measure() -> Report:
     """GPipe and 1F1B, on two ranks with one thread each."""
     import helpers
-    from helpers.algorithms.pipeline.schedules import bubble, gpipe, one_forward_one_backward
-    from helpers.algorithms.pipeline.timetable import idle_share
+    from helpers.lessons.pipelines.algorithms.schedules import (
+        bubble,
+        gpipe,
+        one_forward_one_backward,
+    )
+    from helpers.lessons.pipelines.algorithms.timetable import idle_share
 
     report = Report("bubble", "Two stages on two ranks: seconds of a step, and the share idled")
     alone, beside = helpers.run(crowding, ranks=2, timeout=300, show=False)[0]

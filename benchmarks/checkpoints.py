@@ -10,10 +10,10 @@ import statistics
 import tempfile
 
 from benchmarks.report import Report
-from helpers.workloads.checkpoint_hidden import BIG, WAYS, Cost, costs, hidden
-from helpers.workloads.checkpoint_kills import SAME, killed, resumed
-from helpers.workloads.checkpoint_promises import AT_THE_CALL, promises
-from helpers.workloads.checkpoint_training import Setting
+from helpers.lessons.cluster.experiments.checkpoint_hidden import BIG, WAYS, Cost, costs, hidden
+from helpers.lessons.cluster.experiments.checkpoint_kills import SAME, killed, resumed
+from helpers.lessons.cluster.experiments.checkpoint_promises import AT_THE_CALL, promises
+from helpers.lessons.cluster.experiments.checkpoint_training import Setting
 
 RANKS, ROUNDS = 2, 3
 RATES: dict[str, float | None] = {"20 MB/s a rank": 20e6, "this machine's disk": None}

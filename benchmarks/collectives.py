@@ -20,7 +20,7 @@ def on_shared_memory(comm: Any, megabytes: int) -> dict[str, list[float]]:
     import torch
     import torch.distributed as dist
 
-    from helpers.algorithms.messages import collectives as c
+    from helpers.lessons.messages.algorithms import collectives as c
 
     length = megabytes * 1_000_000 // 4
     tensor, other = torch.empty(length), torch.empty(length)
@@ -45,7 +45,7 @@ def on_sockets(comm: Any, megabytes: int) -> dict[str, list[float]]:
     import torch
     import torch.distributed as dist
 
-    from helpers.algorithms.messages import collectives as c
+    from helpers.lessons.messages.algorithms import collectives as c
 
     tensor = torch.empty(megabytes * 1_000_000 // 4)
     contenders = {

@@ -11,10 +11,10 @@ import statistics
 import helpers
 from benchmarks.hosts import rate
 from benchmarks.report import Report
-from helpers.algorithms.compression.step_cost import Scheme, compressed_step
-from helpers.engines.errors import NoHosts
-from helpers.workloads import embedding_steps, fewer_bits, hooked_steps
-from helpers.workloads.scheme_steps import (
+from helpers.engine.errors import NoHosts
+from helpers.lessons.fewer_bits.algorithms.step_cost import Scheme, compressed_step
+from helpers.lessons.fewer_bits.experiments import embedding_steps, fewer_bits, hooked_steps
+from helpers.lessons.fewer_bits.experiments.scheme_steps import (
     LOCAL,
     REDUCERS,
     Steps,

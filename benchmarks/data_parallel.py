@@ -39,7 +39,7 @@ class Trainer:
     def __init__(self, comm: Any) -> None:
         import torch
 
-        from helpers.workloads.digits import digits
+        from helpers.lessons.data_parallel.experiments.digits import digits
 
         data = digits()
         first = comm.rank * ROWS
@@ -50,7 +50,7 @@ class Trainer:
 
     def model(self, name: str) -> Any:
         """A new copy of the model, kept under a name for the comparison at the end."""
-        from helpers.workloads.models import wide_mlp
+        from helpers.lessons.data_parallel.experiments.models import wide_mlp
 
         self.models[name] = wide_mlp()
         return self.models[name]
@@ -72,7 +72,7 @@ class Trainer:
         """A step with the course's DataParallel."""
         import torch
 
-        from helpers.algorithms.data_parallel.data_parallel import DataParallel
+        from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
 
         model = self.model(name)
         replica = DataParallel(model, self.comm, *reduce, **options)
@@ -113,7 +113,7 @@ def our_contenders(trainer: Trainer) -> dict[str, Callable[[], None]]:
     """The course's DataParallel, with each way to sum that lesson 03 has."""
     import torch.distributed as dist
 
-    from helpers.algorithms.messages.collectives import all_reduce_ring, all_reduce_shared
+    from helpers.lessons.messages.algorithms.collectives import all_reduce_ring, all_reduce_shared
 
     def start(bucket: Any) -> Any:
         return dist.all_reduce(bucket, async_op=True)
@@ -165,7 +165,7 @@ def add(report: Report, case: str, results: Any, peer: str) -> dict[str, list[fl
 
 def measure() -> Report:
     """Steps beside torch DDP, then beside Horovod, at each number of ranks."""
-    from helpers.workloads.models import gradient_bytes, wide_mlp
+    from helpers.lessons.data_parallel.experiments.models import gradient_bytes, wide_mlp
 
     megabytes = gradient_bytes(wide_mlp()) / 1e6
     report = Report(

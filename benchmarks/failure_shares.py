@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.series import Point, Series
-from helpers.workloads.failure_clock import Job, best_on_clock, luck
-from helpers.workloads.failure_published import PublishedShare, published_shares
-from helpers.workloads.failure_settings import FAILURES
-from helpers.workloads.published import load
+from helpers.lessons.cluster.experiments.failure_clock import Job, best_on_clock, luck
+from helpers.lessons.cluster.experiments.failure_published import PublishedShare, published_shares
+from helpers.lessons.cluster.experiments.failure_settings import FAILURES
+from helpers.notebook.published import load
 
 
 def _points(rows: list[PublishedShare], within: float) -> Iterator[Point]:
@@ -44,7 +44,7 @@ SERIES = (
         "llama3_2024_interruptions",
         "share of time",
         "419 failures at random in 54 days, and what Meta does not print as others print it for "
-        "jobs of that size, as helpers/workloads/failure_settings.py says: saves behind training "
+        "jobs of that size, as failure_settings.py of lesson 17 says: saves behind training "
         "(ByteCheckpoint), restarts of 12.7 minutes (MegaScale, ByteCheckpoint), the interval by "
         "Daly's formula; the published share is a bound, more than 90 %",
         llama,

@@ -19,8 +19,8 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.order_statistics import sorted_steps
-from helpers.workloads.published import load
-from helpers.workloads.stragglers import FittedStragglers
+from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
+from helpers.notebook.published import load
 
 WORKERS, STEPS, SEED = 100, 30_000, 0
 PARAMETERS = (

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from helpers.workloads.on_gpu import FILE
+from helpers.notebook.on_gpu import FILE
 
 MEMORY = re.compile(r"([\d.]+) MB by formula, ([\d.]+) measured, ([\d.]+) at the peak")
 

@@ -54,7 +54,7 @@ def sums(comm: Any, length: int, repeats: int) -> dict[str, list[float]]:
     """
     import torch.distributed as dist
 
-    from helpers.algorithms.messages.collectives import all_reduce_ring, all_reduce_shared
+    from helpers.lessons.messages.algorithms.collectives import all_reduce_ring, all_reduce_shared
 
     tensor = torch.empty(length, device=comm.device)
     buffers = comm.shared((length,))
@@ -94,8 +94,8 @@ def training(
     comm: Any, size: Size, repeats: int, ddp: bool = True
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """Seconds of a data-parallel step in fp32 and under bf16 autocast, ours and DDP's; losses."""
-    from helpers.algorithms.data_parallel.data_parallel import DataParallel
-    from helpers.workloads.transformer import token_loss
+    from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
+    from helpers.lessons.splitting.experiments.transformer import token_loss
 
     tokens, targets = size.batch(comm.device, seed=comm.rank)
     losses: dict[str, list[float]] = {}
@@ -159,7 +159,7 @@ def add_to(
 ) -> None:
     """Run every cell on its ranks and put what came out into a report. options: of helpers.run."""
     import helpers
-    from helpers.engines.errors import RunError
+    from helpers.engine.errors import RunError
 
     def run(cell: Callable[..., Any], *arguments: Any) -> Any:
         """What a cell gives on its ranks; None where they fail, which a note says."""

@@ -31,7 +31,7 @@ class Size(NamedTuple):
 
     def model(self, device: Any) -> Any:
         """The same weights on every rank: 52 million parameters in the default size."""
-        from helpers.workloads.transformer import transformer
+        from helpers.lessons.splitting.experiments.transformer import transformer
 
         heads = max(2, self.width // 64)
         made = transformer(self.vocabulary, self.width, heads, self.blocks, self.length)
@@ -39,7 +39,7 @@ class Size(NamedTuple):
 
     def batch(self, device: Any, seed: int = 0) -> list[Any]:
         """Tokens and the tokens that follow."""
-        from helpers.workloads.transformer import text
+        from helpers.lessons.splitting.experiments.transformer import text
 
         made = text(self.rows, self.length, self.vocabulary, seed)
         return [tensor.to(device) for tensor in made]
@@ -77,10 +77,10 @@ def two_steps(comm: Any, meter: MemoryMeter, step: Callable[[], Any]) -> tuple[A
 
 def data_parallel_memory(comm: Any, size: Size, stage: int) -> Kept:
     """Plain data parallelism, stage 0, and ZeRO's three stages, each with Adam in float32."""
-    from helpers.algorithms.data_parallel.data_parallel import DataParallel
-    from helpers.algorithms.data_parallel.memory import FLOAT32_ADAM, memory
-    from helpers.algorithms.data_parallel.sharding import Sharded
-    from helpers.workloads.transformer import token_loss
+    from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
+    from helpers.lessons.sharding.algorithms.memory import FLOAT32_ADAM, memory
+    from helpers.lessons.sharding.algorithms.sharding import Sharded
+    from helpers.lessons.splitting.experiments.transformer import token_loss
 
     tokens, targets = size.batch(comm.device, seed=comm.rank)
     meter = MemoryMeter(comm.device)
@@ -113,14 +113,14 @@ def model_parallel_memory(comm: Any, size: Size, way: str) -> Kept:
 
     way: "GPipe" or "1F1B" for a pipeline, "tensor parallel" for cut matrices.
     """
-    from helpers.algorithms.data_parallel.memory import FLOAT32_ADAM, memory
-    from helpers.algorithms.pipeline import schedules
-    from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
-    from helpers.algorithms.splitting.vocabulary_parallel import (
+    from helpers.lessons.pipelines.algorithms import schedules
+    from helpers.lessons.pipelines.algorithms.pipeline import Pipeline, cut, microbatches
+    from helpers.lessons.sharding.algorithms.memory import FLOAT32_ADAM, memory
+    from helpers.lessons.sharding.algorithms.vocabulary_parallel import (
         parallel_transformer,
         vocabulary_cross_entropy,
     )
-    from helpers.workloads.transformer import token_loss
+    from helpers.lessons.splitting.experiments.transformer import token_loss
 
     tokens, targets = size.batch(comm.device)
     meter = MemoryMeter(comm.device)

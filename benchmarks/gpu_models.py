@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from benchmarks.on_device import error, in_turn
 from benchmarks.quantize import FEW_ROWS
 from benchmarks.report import Report
-from helpers.algorithms.quantization.quantized_model import (
+from helpers.lessons.quantization.algorithms.quantized_model import (
     in_dtype,
     quantize_dynamic,
     quantize_static,
@@ -78,7 +78,7 @@ def add_layer(
 
 def add_patient(report: Report, device: torch.device) -> None:
     """The digits' network: how many of the test digits a small model calls the same on both."""
-    from helpers.workloads import patients
+    from helpers.lessons.quantization.experiments import patients
 
     patient = patients.separable()
     x = patient.test_x.to(device)

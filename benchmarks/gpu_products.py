@@ -19,7 +19,7 @@ from torch.nn.functional import linear
 
 from benchmarks.on_device import error, in_turn
 from benchmarks.report import Report
-from helpers.algorithms.quantization.integer_products import int_matmul
+from helpers.lessons.quantization.algorithms.integer_products import int_matmul
 
 SIZES = (512, 1024, 2048, 4096, 8192)
 HELD = (4096, 8192)  # sizes that are held against the target

@@ -48,7 +48,7 @@ def cuda_sums(
 
     Raises RuntimeError where a sum is not the ranks' sum.
     """
-    from helpers.algorithms.messages.collectives import all_reduce_shared
+    from helpers.lessons.messages.algorithms.collectives import all_reduce_shared
 
     here, found = OnDevice(comm), {}
     for length in lengths:

@@ -45,7 +45,7 @@ def ways(device: torch.device) -> dict[str, tuple[bool, bool, Callable[[nn.Modul
 
 def add_to(report: Report, device: torch.device, size: Size = SIZE, budget: float = 12.0) -> None:
     """Steps with Adam in turn, on the same batch; the loss of the last one stands beside."""
-    from helpers.workloads.transformer import token_loss
+    from helpers.lessons.splitting.experiments.transformer import token_loss
 
     tokens, targets = size.batch(device)
     losses: dict[str, float] = {}

@@ -19,7 +19,7 @@ from benchmarks import goals
 from benchmarks.grading_folders import a_class, handed_in, one_exercise, put
 from benchmarks.peer_graders import Nbgrader, Otter, run
 from benchmarks.report import Report
-from helpers.exercises import find
+from helpers.checks import find
 from helpers.setup import places
 
 NUMBER = "02.1"

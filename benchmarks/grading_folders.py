@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode, from_dict
 
-from helpers.exercises import find, of_lesson
+from helpers.checks import find, of_lesson
 from helpers.instructor.build import notebooks
 from helpers.instructor.build_lesson import CHECK_ID, lesson_of, number_of
 from helpers.instructor.build_notebook import code_cells, read, text

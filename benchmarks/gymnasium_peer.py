@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor, nn
 from torch.distributions import Categorical
 
-from helpers.workloads.actor_settings import Setting
+from helpers.lessons.actors.experiments.actor_settings import Setting
 
 
 class ActorCritic(nn.Module):

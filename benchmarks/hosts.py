@@ -15,18 +15,18 @@ import helpers
 from benchmarks import goals
 from benchmarks.interleave import interleaved, slowest
 from benchmarks.report import Report
-from helpers.algorithms.data_parallel.scaling import (
+from helpers.engine.errors import NoHosts
+from helpers.engine.hosts.network import bytes_a_second
+from helpers.lessons.bandwidth.algorithms.scaling import (
     StepFit,
     best_workers,
     fit_steps,
     server_seconds,
 )
-from helpers.algorithms.messages.collectives import all_reduce_naive, all_reduce_ring
-from helpers.algorithms.messages.cost_model import predicted_seconds
-from helpers.algorithms.messages.two_level import all_reduce_two_level, two_level_seconds
-from helpers.engines.errors import NoHosts
-from helpers.engines.hosts.network import bytes_a_second
-from helpers.workloads.host_steps import push_pull_seconds, step_seconds
+from helpers.lessons.bandwidth.algorithms.two_level import all_reduce_two_level, two_level_seconds
+from helpers.lessons.bandwidth.experiments.host_steps import push_pull_seconds, step_seconds
+from helpers.lessons.messages.algorithms.collectives import all_reduce_naive, all_reduce_ring
+from helpers.lessons.messages.algorithms.cost_model import predicted_seconds
 
 NBYTES = 20_000_000
 RATES = ("100mbit", "200mbit", "1gbit", "10gbit")

@@ -18,14 +18,14 @@ from torch import Tensor
 import helpers
 from benchmarks.interleave import interleaved, ratio, slowest
 from benchmarks.report import Report
-from helpers.algorithms.data_parallel.sharding import Sharded
-from helpers.algorithms.pipeline import schedules
-from helpers.algorithms.pipeline.pipeline import Pipeline, cut, microbatches
-from helpers.algorithms.splitting.vocabulary_parallel import (
+from helpers.lessons.pipelines.algorithms import schedules
+from helpers.lessons.pipelines.algorithms.pipeline import Pipeline, cut, microbatches
+from helpers.lessons.sharding.algorithms.sharding import Sharded
+from helpers.lessons.sharding.algorithms.vocabulary_parallel import (
     parallel_transformer,
     vocabulary_cross_entropy,
 )
-from helpers.workloads.transformer import text, token_loss, transformer
+from helpers.lessons.splitting.experiments.transformer import text, token_loss, transformer
 
 RANKS = (2, 4)
 REPEATS = 15
@@ -66,7 +66,7 @@ def training(parameters: Any, loss: Callable[[], Tensor]) -> Step:
 
 def pipelines(comm: Any, name: str) -> Pair:
     """A schedule carried out by our interpreter and by torch's."""
-    from helpers.frameworks.torch_pipeline import TorchPipeline
+    from helpers.lessons.pipelines.experiments.torch_pipeline import TorchPipeline
 
     tokens, targets = text(ROWS, LENGTH, VOCABULARY)
     parts = comm.size * (2 if name == "interleaved" else 1)
@@ -95,7 +95,7 @@ def tensor_parallel(comm: Any) -> Pair:
     """A Transformer whose matrices and vocabulary are cut, by our layers and by DTensor's."""
     from torch.distributed.device_mesh import init_device_mesh
 
-    from helpers.frameworks import torch_tensor_parallel as theirs
+    from helpers.lessons.sharding.experiments import torch_tensor_parallel as theirs
 
     tokens, targets = text(ROWS, LENGTH, VOCABULARY)
     ours = parallel_transformer(model(), comm)
@@ -114,7 +114,7 @@ def tensor_parallel(comm: Any) -> Pair:
 
 def sharded(comm: Any, stage: int) -> Pair:
     """Sharded data parallelism, ours and FSDP2's, which keeps a unit's parameters in stage 2."""
-    from helpers.frameworks.torch_fsdp import TorchSharded
+    from helpers.lessons.sharding.experiments.torch_fsdp import TorchSharded
 
     tokens, targets = text(ROWS, LENGTH, VOCABULARY, seed=comm.rank)
     make = partial(torch.optim.SGD, lr=RATE)

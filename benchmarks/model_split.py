@@ -8,7 +8,13 @@ one rank that they are held against has one thread too.
 from __future__ import annotations
 
 from benchmarks.report import Report
-from helpers.workloads.split_clock import Dense, Found, Recurrent, measure_dense, measure_recurrent
+from helpers.lessons.splitting.experiments.split_clock import (
+    Dense,
+    Found,
+    Recurrent,
+    measure_dense,
+    measure_recurrent,
+)
 
 GAIN = 1.5
 """What the recurrent network's two ranks have to be quicker by."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from helpers.workloads.convergence import FEWEST, MOST, iterations
-from helpers.workloads.step_times import StepTimes
+from helpers.lessons.parameter_servers.experiments.step_times import StepTimes
+from helpers.lessons.spare_replicas.experiments.convergence import FEWEST, MOST, iterations
 
 AT_ONCE = 1_000_000  # times that are drawn and sorted at once
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from benchmarks.grading_folders import handed_in, put
-from helpers.exercises import find
-from helpers.exercises.judging import judge_all
-from helpers.exercises.record import SWITCH
+from helpers.checks import find
+from helpers.checks.judging import judge_all
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, text
+from helpers.notebook.record import SWITCH
 from helpers.setup import places, state
 
 OTTER = "7.0.0"
@@ -43,7 +43,7 @@ NBGRADER = "c = get_config()\nc.CourseDirectory.course_id = 'course'\nc.Exchange
 
 def require(number: str, function: object) -> None:
     """Raise AssertionError unless a function passes the visible and hidden cases, right here."""
-    from helpers.exercises.observe import observe
+    from helpers.checks.observe import observe
     from helpers.instructor.hidden import HIDDEN_SEEDS
 
     exercise = find(number)

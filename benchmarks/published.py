@@ -2,7 +2,7 @@
 
 python -m benchmarks.published, or ./course bench published [--json]
 
-Each entry of helpers/workloads/published.json is either a `Series` here, which says what it is
+Each entry of helpers/notebook/published.json is either a `Series` here, which says what it is
 computed from and what it assumes, or stands under ELSEWHERE with the reason why not. A lesson
 that can recompute one more adds a Series.
 """
@@ -20,11 +20,16 @@ from benchmarks.order_statistics import best, hours, mean_times_to_kth, times_to
 from benchmarks.report import Claim, Report
 from benchmarks.series import Point, Series
 from benchmarks.spare_rule import rule_hours
-from helpers.workloads.arrivals import asynchronous
-from helpers.workloads.gpipe_clock import speedups
-from helpers.workloads.inception_cluster import FITTED_AT, SLOWER, images_a_second, median_step
-from helpers.workloads.published import load
-from helpers.workloads.stragglers import FittedStragglers
+from helpers.lessons.pipelines.experiments.gpipe_clock import speedups
+from helpers.lessons.spare_replicas.experiments.arrivals import asynchronous
+from helpers.lessons.spare_replicas.experiments.inception_cluster import (
+    FITTED_AT,
+    SLOWER,
+    images_a_second,
+    median_step,
+)
+from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
+from helpers.notebook.published import load
 
 WORKERS, STEPS = 100, 40_000
 
@@ -152,7 +157,7 @@ SERIES = (
         "abadi2016_fig8_throughput",
         "images a second",
         "workers, links and servers on the clock, layer by layer, as "
-        "helpers/workloads/inception_cluster.py assumes them with its reasons: links of 10 Gbit/s, "
+        "inception_cluster.py of lesson 07 assumes them with its reasons: links of 10 Gbit/s, "
         "servers that move 5 GB/s through memory, the straggler model without its one slow machine "
         f"and its hangs; one number was fitted, how much longer all of its seconds are "
         f"({SLOWER:g} times), at {FITTED_AT[1]} {FITTED_AT[0]} workers",

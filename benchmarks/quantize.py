@@ -21,7 +21,7 @@ from benchmarks import goals
 from benchmarks.interleave import ratio
 from benchmarks.on_device import error, in_turn
 from benchmarks.report import Report
-from helpers.algorithms.quantization.quantized_model import (
+from helpers.lessons.quantization.algorithms.quantized_model import (
     in_dtype,
     quantize_dynamic,
     quantize_weights,
@@ -52,7 +52,7 @@ def forms(model: nn.Module, torchao: bool = True) -> dict[str, Callable[[Tensor]
     if "fbgemm" in torch.backends.quantized.supported_engines:
         found[OLDER] = older(model)
     if torchao and find_spec("torchao") is not None:
-        from helpers.frameworks.torchao_model import torchao_dynamic
+        from helpers.lessons.quantization.experiments.torchao_model import torchao_dynamic
 
         found[TORCHAO] = torchao_dynamic(model)
     return found
@@ -77,7 +77,7 @@ def compiled(model: nn.Module, inputs: Sequence[Tensor]) -> tuple[Any, str]:
     """
     if find_spec("torchao") is None:
         return None, "torchao is not installed here, so it is left out."
-    from helpers.frameworks.torchao_model import torchao_dynamic
+    from helpers.lessons.quantization.experiments.torchao_model import torchao_dynamic
 
     precision = torch.get_float32_matmul_precision()
     try:
@@ -167,8 +167,8 @@ def layer(report: Report, width: int, batches: Sequence[int], held: Sequence[int
 
 def whole_models(report: Report, width: int = 1024, hidden: int = 8, steps: int = 32) -> None:
     """A dense network, and an LSTM that reads a sequence; for torchao only linear layers count."""
-    from helpers.workloads.digits import PIXELS
-    from helpers.workloads.models import wide_mlp
+    from helpers.lessons.data_parallel.experiments.digits import PIXELS
+    from helpers.lessons.data_parallel.experiments.models import wide_mlp
 
     torch.manual_seed(0)
     rows = 64
@@ -204,7 +204,7 @@ def measure() -> Report:
 
 def arithmetic() -> str:
     """Threads, and what the processor has for products of 8-bit numbers."""
-    from helpers.algorithms.quantization.integer_products import how_products_run
+    from helpers.lessons.quantization.algorithms.integer_products import how_products_run
 
     threads = torch.get_num_threads()
     return f"{threads} thread{'s' * (threads > 1)}; {how_products_run()}."

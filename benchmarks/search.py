@@ -12,14 +12,21 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from benchmarks.report import Report
-from helpers.algorithms.search.asha import Asha
-from helpers.algorithms.search.halving import SuccessiveHalving
-from helpers.engines.crew.workers import Nursery
-from helpers.workloads.search_kills import killed
-from helpers.workloads.search_models import FACTOR, LEAST, MOST, TRIALS, Models, Synthetic
-from helpers.workloads.search_optuna import on_optuna
-from helpers.workloads.search_processes import Search, on_processes
-from helpers.workloads.search_promotions import Loss, expected, shares, shuffled
+from helpers.lessons.search.algorithms.asha import Asha
+from helpers.lessons.search.algorithms.halving import SuccessiveHalving
+from helpers.lessons.search.experiments.crew import Nursery
+from helpers.lessons.search.experiments.search_kills import killed
+from helpers.lessons.search.experiments.search_models import (
+    FACTOR,
+    LEAST,
+    MOST,
+    TRIALS,
+    Models,
+    Synthetic,
+)
+from helpers.lessons.search.experiments.search_optuna import on_optuna
+from helpers.lessons.search.experiments.search_processes import Search, on_processes
+from helpers.lessons.search.experiments.search_promotions import Loss, expected, shares, shuffled
 
 WORKERS = 2
 ROUNDS = 5

@@ -17,8 +17,8 @@ import numpy as np
 
 from benchmarks import goals, simpy_peer
 from benchmarks.report import Report
-from helpers.workloads.arrivals import Arrivals, asynchronous
-from helpers.workloads.step_times import Gamma
+from helpers.lessons.parameter_servers.experiments.step_times import Gamma
+from helpers.lessons.spare_replicas.experiments.arrivals import Arrivals, asynchronous
 
 BESIDE, SIZES = (10, 100, 1000), (10, 100, 1_000, 10_000)
 UPDATES, MANY, REPEATS = 20_000, 600_000, 7
@@ -112,8 +112,8 @@ def growth(report: Report) -> None:
 
 def redraw(report: Report) -> None:
     """What a slider does: 500 workers simulated and drawn, from values to a picture."""
+    from helpers.lessons.spare_replicas.figures.stragglers import draw_arrivals, draw_spares
     from helpers.notebook.figures import png
-    from helpers.notebook.views.stragglers import draw_arrivals, draw_spares
 
     for name, draw in (
         ("spare replicas, 500 workers", lambda spare: draw_spares(500 - spare, spare)),

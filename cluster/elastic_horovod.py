@@ -30,7 +30,7 @@ from typing import Any
 
 import horovod.torch as hvd
 
-from helpers.workloads.elastic_training import PARTS, Training, last_step, note
+from helpers.lessons.cluster.experiments.elastic_training import PARTS, Training, last_step, note
 
 
 def main() -> None:

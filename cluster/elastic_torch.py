@@ -40,7 +40,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from helpers.workloads.elastic_training import PARTS, Training, last_step, note
+from helpers.lessons.cluster.experiments.elastic_training import PARTS, Training, last_step, note
 
 
 def main() -> None:

@@ -34,9 +34,9 @@ from torch.nn.functional import cross_entropy
 from torchft import Manager, ProcessGroupGloo
 from torchft.local_sgd import LocalSGD
 
-from helpers.workloads.digits import CLASSES, PIXELS, digits
-from helpers.workloads.elastic_training import last_step, note
-from helpers.workloads.models import mlp
+from helpers.lessons.cluster.experiments.elastic_training import last_step, note
+from helpers.lessons.data_parallel.experiments.digits import CLASSES, PIXELS, digits
+from helpers.lessons.data_parallel.experiments.models import mlp
 
 BATCH, HIDDEN, RATE, MOMENTUM = 32, 32, 0.05, 0.9
 

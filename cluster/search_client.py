@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import sys
 
-from helpers.workloads.search_client import main
+from helpers.lessons.search.experiments.search_client import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from helpers.workloads.search_server import main
+from helpers.lessons.search.experiments.search_server import main
 
 if __name__ == "__main__":
     sys.exit(main())

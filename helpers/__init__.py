@@ -9,25 +9,25 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from helpers.engines.autograph import keep_in_memory
+from helpers.engine.autograph import keep_in_memory
 
 if TYPE_CHECKING:
-    from helpers.engines.cluster.run import attach as attach
-    from helpers.engines.job import comm as comm
-    from helpers.engines.run import run as run
-    from helpers.engines.servers.train import train as train
-    from helpers.exercises.check import check as check
-    from helpers.exercises.check import mine_or_yours as mine_or_yours
-    from helpers.exercises.top import lesson as lesson
+    from helpers.checks.check import check as check
+    from helpers.checks.check import mine_or_yours as mine_or_yours
+    from helpers.engine.cluster.run import attach as attach
+    from helpers.engine.job import comm as comm
+    from helpers.engine.run import run as run
+    from helpers.lessons.parameter_servers.experiments.train import train as train
+    from helpers.notebook.top import lesson as lesson
 
 _HOMES = {
-    "run": "helpers.engines.run",
-    "attach": "helpers.engines.cluster.run",
-    "train": "helpers.engines.servers.train",
-    "comm": "helpers.engines.job",
-    "check": "helpers.exercises.check",
-    "mine_or_yours": "helpers.exercises.check",
-    "lesson": "helpers.exercises.top",
+    "run": "helpers.engine.run",
+    "attach": "helpers.engine.cluster.run",
+    "train": "helpers.lessons.parameter_servers.experiments.train",
+    "comm": "helpers.engine.job",
+    "check": "helpers.checks.check",
+    "mine_or_yours": "helpers.checks.check",
+    "lesson": "helpers.notebook.top",
 }
 
 __all__ = ["attach", "check", "comm", "lesson", "mine_or_yours", "run", "train"]
@@ -40,6 +40,7 @@ if "IPython" in sys.modules:  # before the first exercise's cell runs
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'helpers' has no attribute {name!r}")
+    import_module("helpers.notebook.shown")  # runs give traces, which it draws
     return getattr(import_module(_HOMES[name]), name)
 
 

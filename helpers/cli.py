@@ -62,9 +62,9 @@ def test(
 
     PYTEST_ARGS go to pytest. Where they name files or folders, only those are run.
     """
+    from helpers.checks import lessons
     from helpers.commands import changed as changes
     from helpers.commands.testing import Choice, run_tests
-    from helpers.exercises import lessons
 
     if lesson and lesson not in lessons():
         raise click.ClickException(f"There is no lesson {lesson}, only {', '.join(lessons())}.")

@@ -189,7 +189,7 @@ def find_hosts() -> Finding:
     """Whether virtual hosts can be made here: it is tried, in a process of its own."""
     if not state.ready():
         return Finding("virtual hosts", False, "not tried", "Tried once the course is set up.")
-    from helpers.engines.hosts.namespaces import missing
+    from helpers.engine.hosts.namespaces import missing
 
     if why := missing():
         cost = f"The virtual clock stands in for them, with the same links: {why}."
@@ -211,7 +211,7 @@ def find_slurm() -> Finding:
     what = first_line(shutil.which("slurmctld", path=path) or "", "-V") or "there"
     if not state.ready():
         return Finding("SLURM", True, what)
-    from helpers.engines.slurm.site import found
+    from helpers.engine.slurm.site import found
 
     site = found()
     up = f"up in {site.folder}" if site else "./course cluster up starts two nodes"

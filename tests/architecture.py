@@ -25,25 +25,20 @@ Edges = Mapping[str, set[str]]
 # down only.
 LAYERS: tuple[dict[str, tuple[float, str]], ...] = (
     {"tests": (0, "pytest, by folder as here")},
-    {
-        "benchmarks": (-4, "./course bench"),
-        "commands": (0, "what ./course does"),
-        "views": (4, "figures of one lesson"),
-    },
-    {"instructor": (-2, "build, release, grade"), "frameworks": (4, "one training in each")},
-    {"worker": (-2, "inside the sandbox")},
-    {"exercises": (-2, "a spec an exercise")},
-    {"notebook": (0, "figures, widgets")},
-    {"workloads": (2, "data, models, experiments")},
-    {"engines": (2, "processes, hosts, a clock")},
-    {"algorithms": (0, "what the lessons build"), "setup": (4, "the installation")},
+    {"benchmarks": (-4, "./course bench"), "commands": (0, "what ./course does")},
+    {"instructor": (-2, "build, release, grade")},
+    {"lessons": (2, "a room a lesson"), "worker": (-2, "inside the sandbox")},
+    {"checks": (0, "what a spec is, judging")},
+    {"notebook": (2, "figures, widgets, progress")},
+    {"engine": (0, "processes, hosts, a clock"), "rooms": (4, "where lessons are")},
+    {"setup": (0, "the installation")},
 )
 # The one import that goes up, and why: releases hold values that the sandbox's encoding wrote.
-UPWARD = {("exercises", "worker")}
+UPWARD = {("checks", "worker")}
 ALT = (
-    "The packages of the course in nine layers, with an arrow from each to those that it imports. "
-    "From the top: tests; benchmarks, commands and views; instructor and frameworks; worker; "
-    "exercises; notebook; workloads; engines; algorithms and setup. All arrows point down."
+    "The packages of the course in eight layers, with an arrow from each to those that it imports. "
+    "From the top: tests; benchmarks and commands; instructor; lessons and worker; checks; "
+    "notebook; engine and rooms; setup. All arrows point down."
 )
 
 
@@ -52,8 +47,6 @@ def package(module: str) -> str:
     first, _, rest = module.partition(".")
     if first != "helpers" or not rest:
         return "" if first == "helpers" else first
-    if module.startswith("helpers.notebook.views"):
-        return "views"
     name = rest.partition(".")[0]
     return "commands" if name in ("cli", "doctor", "bug_report") else name
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from helpers.algorithms.servers.rule import Decision, Rule
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.stale_cures import (
+from helpers.engine.servers.rule import Decision, Rule
+from helpers.lessons.asynchronous.algorithms.stale_cures import (
     BatchRows,
     DelayCompensation,
     DropStale,
@@ -18,7 +17,8 @@ from helpers.algorithms.servers.stale_cures import (
     ScaleByStaleness,
     Warmup,
 )
-from helpers.algorithms.servers.update_rules import (
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import (
     Asynchronous,
     Averaging,
     BoundedStaleness,

@@ -7,11 +7,12 @@ import re
 
 import helpers
 from helpers import cli
-from helpers.engines.trace import Results, Trace
+from helpers.engine.trace import Results
+from helpers.notebook.shown import plot
 
 MADE = {".venv/bin/python"}  # by set-up
 OF_A_RUN = {f".{name}" for name in inspect.signature(Results).parameters}
-SAID = OF_A_RUN | {f".{Trace.plot.__name__}()", 'engine="virtual"'}
+SAID = OF_A_RUN | {f".{plot.__name__}()", 'engine="virtual"'}
 
 
 def not_there(text: str, files: set[str], commands: set[str]) -> list[str]:

@@ -16,9 +16,9 @@ import hypothesis
 import pytest
 import torch
 
-from helpers.engines.hosts import namespaces
-from helpers.exercises.drives import tf
-from helpers.exercises.record import SWITCH
+from helpers.checks.drives import tf
+from helpers.engine.hosts import namespaces
+from helpers.notebook.record import SWITCH
 from helpers.setup import state, system
 from tests import kernel_ports, kinds, parts, selection
 

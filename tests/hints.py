@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helpers.exercises.spec import WrongAnswer
+from helpers.checks.spec import WrongAnswer
 
 
 def is_its_own(answer: WrongAnswer, mistake: str, hint: str) -> bool:

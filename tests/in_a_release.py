@@ -20,9 +20,9 @@ from typing import Any
 from search_answers import answering, harmless
 
 import helpers
-from helpers.engines.client import close_all
-from helpers.exercises import find
-from helpers.exercises.judging import judge_all
+from helpers.checks import find
+from helpers.checks.judging import judge_all
+from helpers.engine.client import close_all
 
 
 def missing_imports() -> list[str]:

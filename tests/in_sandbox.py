@@ -45,7 +45,7 @@ class Person:
         states = self._expect("cells")
         assert states == {"answer": "there"}, states
         self._calls += 1
-        drive, nothing = "helpers.exercises.drives.calling:plain_call", encode([])
+        drive, nothing = "helpers.checks.drives.calling:plain_call", encode([])
         call = {"call": self._calls, "drive": drive, "function": "answer"}
         self._send(do="call", args=nothing, options=encode({}), **call)
 

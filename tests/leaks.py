@@ -14,8 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from helpers.exercises import everything, find, provided
-from helpers.exercises.spec import Exercise
+from helpers.checks import everything, find, provided
+from helpers.checks.spec import Exercise
 from helpers.instructor.build_check import _REGION
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.hidden import HIDDEN_SEEDS
@@ -74,7 +74,6 @@ def answer_functions(exercise: Exercise) -> Iterator[ast.FunctionDef]:
     """The reference, the wrong answers, and what they call of what their own lesson builds."""
     lesson = f"{int(exercise.lesson) + 1:02d}"
     built = set(provided(lesson)) - set(provided(exercise.lesson))
-    homes = {f"helpers.algorithms.{name}" for name in built}
     waiting: list[Any] = [exercise.reference, *(w.function for w in exercise.wrong)]
     seen: set[Any] = set()
     while waiting:
@@ -83,7 +82,7 @@ def answer_functions(exercise: Exercise) -> Iterator[ast.FunctionDef]:
         if not inspect.isfunction(function) or function in seen or home is None:
             continue
         seen.add(function)
-        if home.__name__ not in homes and ".lesson_" not in home.__name__:
+        if home.__name__ not in built and ".exercises." not in home.__name__:
             continue
         node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
         if not isinstance(node, ast.FunctionDef) or node.name in SHOWN:

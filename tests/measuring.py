@@ -13,14 +13,15 @@ import symtable
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 
+from helpers.rooms import names_in
 from helpers.setup.places import ROOT
 
 CLOCKS = {f"time.{name}" for name in ("time", "perf_counter", "monotonic", "process_time")}
 READ = {"seconds", "trace", "stats"}  # of what a run returns
-PACKAGES = ("frameworks", "notebook", "workloads")  # algorithms have no clock
+FOLDERS = ("notebook", "lessons/*/experiments", "lessons/*/figures")  # algorithms have no clock
 # Functions that ask a clock, or run what does, and whose results have nothing of it.
 NOT_MEASURED = {
-    "helpers.workloads.host_steps.source": "whether there are virtual hosts",
+    "helpers.lessons.bandwidth.experiments.host_steps.source": "whether there are virtual hosts",
 }
 
 
@@ -35,8 +36,10 @@ class Names(dict[str, str]):
                     name = alias.asname or alias.name.partition(".")[0]
                     self[name] = alias.name if alias.asname else name
             elif isinstance(node, ast.ImportFrom):
+                handed = names_in(str(node.module))
                 for alias in node.names:
-                    self[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                    home = handed.get(alias.name, (node.module, alias.name))
+                    self[alias.asname or alias.name] = ".".join(filter(None, home))
 
     def dotted(self, node: ast.AST) -> str:
         """What `a` or `a.b.c` stands for, "" where that is not known."""
@@ -99,8 +102,8 @@ def timing() -> frozenset[str]:
 def _known() -> tuple[frozenset[str], frozenset[str]]:
     uses, found, timed = dict[str, set[str]](), set[str](), set[str]()
     read = list[tuple[str, ast.AST, Names]]()
-    for package in PACKAGES:
-        for path in sorted((ROOT / "helpers" / package).rglob("*.py")):
+    for folder in (each for name in FOLDERS for each in (ROOT / "helpers").glob(name)):
+        for path in sorted(folder.rglob("*.py")):
             module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
             module = module.removesuffix(".__init__")
             tree = ast.parse(path.read_text(encoding="utf-8"))

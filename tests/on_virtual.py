@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from helpers.engines.virtual import run_virtual
+from helpers.engine.virtual import run_virtual
 
 ALPHA, BANDWIDTH = 1e-4, 1e6
 

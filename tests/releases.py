@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from nbformat import NotebookNode
 
-from helpers.exercises import of_lesson
-from helpers.exercises.record import SWITCH
+from helpers.checks import of_lesson
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.release import pack, release
-from helpers.workloads.repeats import MOST_REPEATS
+from helpers.notebook.record import SWITCH
+from helpers.notebook.repeats import MOST_REPEATS
 
 # Everyday three lessons run in their releases with all answers, the quickest of those that live on
 # torch, on TensorFlow and on Horovod; and one with none.

@@ -31,11 +31,11 @@ import numpy as np
 import torch
 from ways_to_call import Several, is_array, ways
 
-from helpers.engines.comm import Comm
-from helpers.exercises.drives.values import plain
-from helpers.exercises.judging import is_right
-from helpers.exercises.observe import observe
-from helpers.exercises.spec import Exercise
+from helpers.checks.drives.values import plain
+from helpers.checks.judging import is_right
+from helpers.checks.observe import observe
+from helpers.checks.spec import Exercise
+from helpers.engine.comm import Comm
 
 SECONDS = 0.01  # of computing, for one call
 IN_ALL = 0.015  # for all the ways to call one function: what computes long in vain is no answer

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from _pytest.mark import ParameterSet
 
-from helpers.exercises.spec import Exercise
+from helpers.checks.spec import Exercise
 from tests import kinds, parts
 
-JUDGED = "tests/exercises/"
+JUDGED = "tests/checks/"
 FEW = 3  # lessons: where a change reaches more, some stand for all
 
 

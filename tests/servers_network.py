@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from arrivals_driver import frozen
 
-from helpers.algorithms.servers.clients import Client
-from helpers.algorithms.servers.parameter_server import Reply, Server, Worker, cut, join
-from helpers.algorithms.servers.rule import Rule
+from helpers.engine.servers.client import Client
+from helpers.engine.servers.parameter_server import Reply, Server, Worker, cut, join
+from helpers.engine.servers.rule import Rule
 
 
 class Network:

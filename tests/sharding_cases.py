@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from training import Plain, Tied, batch
 
-from helpers.algorithms.data_parallel.data_parallel import rows_of
-from helpers.algorithms.data_parallel.sharding import Sharded
-from helpers.engines.comm import Comm
+from helpers.engine.comm import Comm
+from helpers.lessons.data_parallel.algorithms.data_parallel import rows_of
+from helpers.lessons.sharding.algorithms.sharding import Sharded
 
 STAGES = [1, 2, 3]
 MOMENTUM = partial(torch.optim.SGD, lr=0.1, momentum=0.9)

@@ -27,8 +27,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from helpers.engines.slurm import site as sites
-from helpers.engines.slurm.site import Site
+from helpers.engine.slurm import site as sites
+from helpers.engine.slurm.site import Site
 from helpers.setup import places
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from helpers.exercises import find
+from helpers.checks import find
 from helpers.instructor.build_notebook import normalise, ran, read, text
 
 NAME = "00_start_here.ipynb"
@@ -39,7 +39,7 @@ def solution() -> NotebookNode:
     """A small solution of lesson 00, as if it had been run."""
     exercise = find("00.1")
     box = (
-        f"### Exercise 00.1 — {exercise.title}\n\n★ · {exercise.minutes} minutes · 1 point\n\n"
+        f"### Exercise 00.1 — {exercise.title}\n\n★ · {exercise.size.minutes} minutes · 1 point\n\n"
         "Say your number."
     )
     check = (

@@ -14,12 +14,12 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
-from helpers.exercises import provided
-from helpers.exercises.spec import Exercise
+from helpers.checks import provided
+from helpers.checks.spec import Exercise
 from helpers.worker import cells
 
 REPOSITORY = Path(__file__).parent.parent
-LESSON = r"helpers\.exercises\.lesson_\d\d"
+LESSON = r"helpers\.lessons\.\w+\.exercises"
 
 
 def named(lesson: str) -> str:
@@ -133,10 +133,10 @@ class _Inliner(ast.NodeTransformer):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
         module = node.module or ""
-        hidden = module.startswith(("helpers.exercises.lesson_", "helpers.algorithms."))
+        hidden = re.match(r"helpers\.lessons\.\w+\.(exercises|algorithms)\b", module)
         if module == "__future__":
             return None
-        if not hidden or module.removeprefix("helpers.algorithms.") in self.allowed:
+        if not hidden or module in self.allowed:
             return node
         names = [alias.name for alias in node.names if alias.name not in self.given]
         source = inspect.getsource(import_module(module))

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.algorithms.messages.collectives import chunk_bounds
-from helpers.algorithms.splitting.vocabulary_parallel import (
+from helpers.lessons.messages.algorithms.collectives import chunk_bounds
+from helpers.lessons.sharding.algorithms.vocabulary_parallel import (
     parallel_transformer,
     vocabulary_cross_entropy,
 )
-from helpers.workloads.transformer import text, token_loss, transformer
+from helpers.lessons.splitting.experiments.transformer import text, token_loss, transformer
 
 STEPS, ROWS, LENGTH = 5, 3, 6
 # 3 heads, 4 · 12 hidden units and 17 tokens divide by none of 2, 5; by 3 and 4 only some.

@@ -26,13 +26,13 @@ def test_every_package_is_a_box_and_every_arrow_points_down() -> None:
 
 
 def test_what_goes_up_is_one_module_that_imports_nothing_above_the_engines() -> None:
-    above = {"exercises": set[str]()}
+    above = {"checks": set[str]()}
     for name, path in imports.modules().items():
         for other in architecture.at_the_top(imports.parsed(path).body):
             pair = architecture.package(name), architecture.package(other)
             if pair in architecture.UPWARD:
                 above[pair[0]].add(other)
-    assert above == {"exercises": {"helpers.worker.encoding"}}
+    assert above == {"checks": {"helpers.worker.encoding"}}
 
 
 def test_contributing_shows_it_with_its_words() -> None:
@@ -45,11 +45,11 @@ def test_each_folder_of_tests_is_in_the_map() -> None:
     folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("**/*.py"))}
     mapped = set(re.findall(r"^\| `tests/(\w+)` \|", text, re.MULTILINE))
     assert mapped == folders
-    # Of the folders inside them, those of algorithms are as many as subjects; all others are named.
+    # Of the folders inside them, those of lessons are as many as rooms; all others are named.
     inner = {
         path.name
         for path in (ROOT / "tests").glob("*/*/")
-        if path.parent.name not in ("algorithms", "__pycache__") and any(path.glob("*.py"))
+        if path.parent.name not in ("lessons", "__pycache__") and any(path.glob("*.py"))
     }
     assert {name for name in inner if f"`{name}`" not in text and f"/{name}`" not in text} == set()
 

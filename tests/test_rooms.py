@@ -1,30 +1,18 @@
-"""Who imports whom: nothing in a circle, and later subjects of `algorithms` earlier ones only."""
+"""Who imports whom: nothing in a circle, a room earlier rooms only, and the engine no room."""
 
 from __future__ import annotations
 
+import ast
 from functools import cache
-from pathlib import Path
 
 from helpers.commands import imports
+from helpers.rooms import LESSONS, number_of, rooms
 
-ROOT = Path(__file__).resolve().parents[1]
-HELPERS = ROOT / "helpers"
-SUBJECTS = (
-    "messages",
-    "data_parallel",
-    "servers",
-    "devices",
-    "compression",
-    "quantization",
-    "splitting",
-    "pipeline",
-    "actors",
-    "search",
-    "failures",
-    "checkpoints",
-    "launching",
-    "racing",
-)
+# What algorithms may take of the engine: what stands for ranks, rules and servers, without a clock.
+_SERVERS = ("client", "cure", "parameter_server", "rule", "task")
+INTERFACE = {f"helpers.engine.servers.{name}" for name in _SERVERS}
+INTERFACE |= {"helpers.engine.cluster.known"}
+ABOVE_ENGINE = ("checks", "commands", "instructor", "lessons", "notebook", "worker")
 
 
 @cache
@@ -58,18 +46,41 @@ def test_no_module_imports_in_a_circle() -> None:
     assert not found, " → ".join(found)
 
 
-def test_every_algorithm_is_in_a_subject() -> None:
-    folder = HELPERS / "algorithms"
-    assert {path.name for path in folder.glob("*.py")} == {"__init__.py"}
-    assert {path.parent.name for path in folder.glob("*/*.py")} == set(SUBJECTS)
+def test_a_room_imports_earlier_rooms_only() -> None:
+    late = [
+        f"{name} imports {other}"
+        for name, used in graph().items()
+        for other in used
+        if (theirs := number_of(other)) and theirs > (number_of(name) or theirs)
+    ]
+    assert late == []
 
 
-def test_a_subject_imports_earlier_ones_only() -> None:
+def test_algorithms_import_algorithms_and_what_stands_for_servers() -> None:
     for name, used in graph().items():
-        subject = name.removeprefix("helpers.algorithms.").partition(".")[0]
-        if name.startswith("helpers.algorithms.") and subject in SUBJECTS:
-            earlier = SUBJECTS[: SUBJECTS.index(subject) + 1]
-            for other in used:
-                package, _, rest = other.removeprefix("helpers.").partition(".")
-                assert package == "algorithms", f"{name} imports {other}"
-                assert rest.partition(".")[0] in earlier, f"{name} imports {other}"
+        if not name.startswith(LESSONS) or ".algorithms." not in name:
+            continue
+        others = {one for one in used if ".algorithms." not in one and one not in rooms().values()}
+        assert others <= INTERFACE, f"{name} imports {others - INTERFACE}"
+
+
+def test_what_algorithms_take_of_the_engine_takes_nothing_else_of_it() -> None:
+    for name in INTERFACE:
+        assert graph()[name] <= INTERFACE, name
+
+
+def test_the_engine_imports_nothing_that_is_built_on_it() -> None:
+    up = [
+        f"{name} imports {other}"
+        for name, path in imports.modules().items()
+        if name.startswith("helpers.engine")
+        for other in everywhere(path.read_text(encoding="utf-8"))
+        if other.startswith(tuple(f"helpers.{package}" for package in ABOVE_ENGINE))
+    ]
+    assert up == []
+
+
+def everywhere(text: str) -> set[str]:
+    """What is imported anywhere in a text, for types alone too."""
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
+    return {str(node.module) for node in nodes}

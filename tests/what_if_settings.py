@@ -10,12 +10,12 @@ import numpy as np
 import torch
 
 import helpers
-from helpers.algorithms.messages.collectives import all_reduce_ring
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import SpareReplicas
-from helpers.engines.servers.training import Training
-from helpers.engines.trace import Trace
-from helpers.workloads.no_gradients import NoGradients
+from helpers.engine.servers.training import Training
+from helpers.engine.trace import Trace
+from helpers.lessons.messages.algorithms.collectives import all_reduce_ring
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import SpareReplicas
+from helpers.lessons.spare_replicas.experiments.no_gradients import NoGradients
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import horovod.torch as hvd
 import torch
 
-from helpers.frameworks import horovod_torch, script, setting
+from helpers.lessons.frameworks.experiments import horovod_torch, script, setting
 
 
 def main() -> None:

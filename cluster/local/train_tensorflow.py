@@ -11,7 +11,7 @@ done; wait
 
 from __future__ import annotations
 
-from helpers.frameworks import multi_worker, script, setting
+from helpers.lessons.frameworks.experiments import multi_worker, script, setting
 
 
 def main() -> None:

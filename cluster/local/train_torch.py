@@ -10,7 +10,7 @@ import gc
 import torch
 import torch.distributed as dist
 
-from helpers.frameworks import script, setting, torch_ddp
+from helpers.lessons.frameworks.experiments import script, setting, torch_ddp
 
 
 def main() -> None:

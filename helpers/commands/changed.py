@@ -3,7 +3,7 @@
 A test module runs where it imports, over others too, what differs from the last commit that
 passed. What is tested lesson by lesson runs for the lessons and exercises that a difference
 reaches: through their specs, and through what their notebooks import. A notebook counts as reached
-by figures and engines, not by `helpers.algorithms`, which has tests of its own: so a change there
+by figures and engines, not by algorithms, which have tests of their own: so a change there
 takes a minute, and the everyday command runs all notebooks.
 """
 
@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.commands import imports
+from helpers.rooms import number_of
 from helpers.setup.places import ROOT
 
 PASSED = "refs/course/passed"  # the last commit on which the everyday tests passed
 UPSTREAM = "origin/HEAD"
-ALGORITHMS = "helpers.algorithms."
-SPECS = "helpers.exercises.lesson_"
+ALGORITHMS = re.compile(r"helpers\.lessons\.\w+\.algorithms\b")
+SPECS = re.compile(r"helpers\.lessons\.\w+\.exercises\b")
 COMMANDS = "helpers.cli"
 # A difference in one of these may change anything.
 ALL = ("pyproject.toml", "constraints.txt", "tests/conftest.py")
@@ -97,14 +98,14 @@ def reach(differs: Iterable[str]) -> Reach:
     graph[COMMANDS] = set()  # it imports whatever was asked for: who calls a command imports it too
     reached = imports.importers(named, graph)
     # Over specs alone, a test is reached for their lessons, not for all.
-    without = {name: used for name, used in graph.items() if not name.startswith(SPECS)}
-    whole = imports.importers({n for n in named if not n.startswith(SPECS)}, without)
+    without = {name: used for name, used in graph.items() if not SPECS.match(name)}
+    whole = imports.importers({n for n in named if not SPECS.match(n)}, without)
     direct = imports.importers(
-        {n for n in named if not n.startswith(ALGORITHMS)},
-        {name: {u for u in used if not u.startswith(ALGORITHMS)} for name, used in graph.items()},
+        {n for n in named if not ALGORITHMS.match(n)},
+        {name: {u for u in used if not ALGORITHMS.match(u)} for name, used in graph.items()},
     )
     lessons = {found[1] for path in code if (found := _NOTEBOOK.fullmatch(path))}
-    lessons |= {name.removeprefix(SPECS)[:2] for name in named if name.startswith(SPECS)}
+    lessons |= {number_of(name) for name in named if SPECS.match(name)}
     names = {path: path.partition("/")[2] for path in imports.notebooks()}
     lessons |= {names[path][:2] for path, used in imports.notebooks().items() if used & direct}
     using = {names[path] for path, used in imports.notebooks().items() if used & reached}
@@ -147,6 +148,6 @@ def _exercises(names: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for name in names:
         path = imports.modules().get(name, Path())
-        if name.startswith(SPECS) and path.name != "__init__.py":
+        if SPECS.match(name) and path.name != "__init__.py":
             found |= set(_NUMBER.findall(path.read_text(encoding="utf-8")))
     return found

@@ -6,8 +6,8 @@ import os
 import sys
 from typing import Literal
 
-from helpers.engines.slurm import site as sites
-from helpers.engines.slurm.site import Site, SiteFailed
+from helpers.engine.slurm import site as sites
+from helpers.engine.slurm.site import Site, SiteFailed
 
 CANNOT = 1  # the exit status where there is no site that takes jobs
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from helpers.rooms import names_in
 from helpers.setup.places import ROOT
 
 FOLDERS = ("helpers", "tests", "benchmarks")
@@ -48,6 +49,8 @@ def imported(node: ast.AST) -> Iterator[str]:
             for alias in child.names:
                 inner = f"{child.module}.{alias.name}"
                 yield inner if inner in modules() else str(child.module)
+                if alias.name in (handed := names_in(str(child.module))):
+                    yield handed[alias.name][0]
         else:
             yield from imported(child)
 

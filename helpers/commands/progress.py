@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from helpers.exercises import record
-from helpers.exercises.standing import (
+from helpers.notebook import record
+from helpers.notebook.standing import (
     Standing,
     lesson_files,
     next_lesson,

@@ -115,7 +115,7 @@ def collected(reach: Reach | None) -> list[str]:
     path = Path(tempfile.mkdtemp(prefix="course-")) / "reached.json"
     path.write_text(json.dumps(told), encoding="utf-8")
     atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
-    judged = ["tests/exercises"] if reach.exercises else []
+    judged = ["tests/checks"] if reach.exercises else []
     where = ["tests"] if reach.lessons else sorted({*reach.files, *judged})
     return [f"--reached={path}", *where]  # one word, or pytest takes the path for one of tests
 

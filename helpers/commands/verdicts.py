@@ -17,5 +17,5 @@ def verdicts(what: str, file: str, names: Sequence[str]) -> int:
     if not RECORDER.exists():
         print("This copy of the course has no tests, and so no right answers to ask.")
         return 2
-    command = [sys.executable, "-m", "tests.exercises.verdicts", what, str(typed(file)), *names]
+    command = [sys.executable, "-m", "tests.checks.verdicts", what, str(typed(file)), *names]
     return subprocess.call(command, cwd=ROOT)

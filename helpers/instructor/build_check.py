@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from nbformat import NotebookNode
 
-from helpers.exercises import of_lesson
-from helpers.exercises.spec import Exercise
+from helpers.checks import of_lesson
+from helpers.checks.spec import Exercise
 from helpers.instructor.build_imports import imports_hash
 from helpers.instructor.build_lesson import ANSWER_ID, CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, code_hash, id_problems, text
@@ -106,8 +106,8 @@ def _descriptions(notebook: NotebookNode) -> Iterator[str]:
             if size > DESCRIPTIONS[what]:
                 yield (
                     f"cell {cell.get('id')} writes {size} characters of {what}, and "
-                    f"{DESCRIPTIONS[what]} are allowed: let a function in helpers/notebook/views "
-                    "show the figure with its words"
+                    f"{DESCRIPTIONS[what]} are allowed: let a function in the room's figures "
+                    "show it with its words"
                 )
 
 
@@ -176,7 +176,7 @@ def _box(notebook: NotebookNode, spec: Exercise) -> Iterator[str]:
     points = f"{spec.points} point{'s' if spec.points != 1 else ''}"
     wanted = (
         f"Exercise {spec.number} — {spec.title}",
-        f"{'★' * spec.stars} · {spec.minutes} minutes · {points}",
+        f"{'★' * spec.size.stars} · {spec.size.minutes} minutes · {points}",
     )
     markdown = [c.source for c in notebook.cells if c.cell_type == "markdown"]
     for words in wanted:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from functools import cache
@@ -18,9 +19,10 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from helpers.rooms import names_in
 from helpers.setup.places import ROOT
 
-PACKAGES = ("algorithms", "frameworks", "workloads", "notebook/views")
+IN_A_ROOM = re.compile(r"helpers\.lessons\.\w+\.(?:algorithms|experiments|figures)\b")
 
 
 def imports_hash(notebook: NotebookNode) -> str:
@@ -58,9 +60,10 @@ def imported(tree: ast.AST) -> Iterator[Path]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            names += [names_in(node.module).get(alias.name, ("",))[0] for alias in node.names]
         for name in names:
             where = name.replace(".", "/")
-            if where.startswith(tuple(f"helpers/{package}/" for package in PACKAGES)):
+            if IN_A_ROOM.match(name):
                 places = (ROOT / f"{where}.py", ROOT / where / "__init__.py")
                 yield from (path for path in places if path.is_file())
 

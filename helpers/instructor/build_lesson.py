@@ -8,7 +8,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from helpers.exercises import NoSuchExercise, find
+from helpers.checks import NoSuchExercise, find
 from helpers.instructor.build_notebook import normalise
 
 ANSWER_ID = re.compile(r"exercise-(\d\d)-(\d+)")

@@ -13,8 +13,8 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from helpers.exercises.record import SWITCH
 from helpers.instructor.build_imports import imports_hash
+from helpers.notebook.record import SWITCH
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from helpers.exercises.drives.ranks import Apart, Ranked
+from helpers.checks.drives.ranks import Apart, Ranked
 
 
 def driver_name(drive: Any) -> str:

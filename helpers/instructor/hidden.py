@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from helpers.exercises import find
-from helpers.exercises.check import judged
-from helpers.exercises.judging import judge_all
+from helpers.checks import find
+from helpers.checks.check import judged
+from helpers.checks.judging import judge_all
 
 HIDDEN_SEEDS = (1, 2, 3)
 

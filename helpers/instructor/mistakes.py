@@ -16,12 +16,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from helpers.exercises import of_lesson
-from helpers.exercises.apart import observe_apart
-from helpers.exercises.judging import judge_all
-from helpers.exercises.known import said
-from helpers.exercises.spec import Exercise, WrongAnswer
-from helpers.exercises.table import Answers, Function, TableError, entries, wrong_answers
+from helpers.checks import of_lesson
+from helpers.checks.apart import observe_apart
+from helpers.checks.judging import judge_all
+from helpers.checks.known import said
+from helpers.checks.spec import Exercise, WrongAnswer
+from helpers.checks.table import Answers, Function, TableError, entries, wrong_answers
 from helpers.instructor.grading import GradingError
 
 _HEAD = re.compile(r"\[(\d\d\.\d+)\]\s*")

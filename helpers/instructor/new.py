@@ -29,11 +29,11 @@ class NotNew(ValueError):
 
 def places(lesson: str, name: str) -> dict[str, str]:
     """Where each file of the template comes to lie, from the course's folder."""
-    specs = sorted((TEMPLATE / "exercises").glob("*.py"))
-    found = {f"exercises/{p.name}": f"helpers/exercises/lesson_{lesson}/{p.name}" for p in specs}
+    inside = sorted(p.relative_to(TEMPLATE).as_posix() for p in TEMPLATE.glob("*/*.py"))
+    found = {p: f"helpers/lessons/{name}/{p.replace('my_subject', name)}" for p in inside}
     return found | {
-        "view.py": f"helpers/notebook/views/{name}_view.py",
-        "right_answers.py": f"tests/exercises/right_answers_{lesson}.py",
+        "room.py": f"helpers/lessons/{name}/__init__.py",
+        "right_answers.py": f"tests/lessons/{name}/right_answers_{lesson}.py",
         "solution.ipynb": f"solutions/{lesson}_{name}.ipynb",
     }
 
@@ -106,9 +106,9 @@ def remove(lesson: str, root: Path = ROOT) -> list[str]:
     if not found:
         raise NotNew(f"There is no lesson {lesson} in solutions/.")
     name = found[0].stem[3:]
-    specs = root / "helpers" / "exercises" / f"lesson_{lesson}"
+    room = root / "helpers" / "lessons" / name
     names = {*places(lesson, name).values(), f"lessons/{lesson}_{name}.ipynb"}
-    names |= {p.relative_to(root).as_posix() for p in specs.glob("*.py")}
+    names |= {p.relative_to(root).as_posix() for p in room.rglob("*.py")}
     there = sorted(one for one in names if (root / one).exists())
     kept = git("ls-files", "--", *there, root=root)
     if kept:
@@ -117,7 +117,7 @@ def remove(lesson: str, root: Path = ROOT) -> list[str]:
         )
     for one in there:
         (root / one).unlink()
-    _remove_folder(specs)
+    _remove_folder(room)
     for page in LISTS:
         remove_rows(root, page, lesson)
     return there

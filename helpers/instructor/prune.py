@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from helpers.setup.places import ROOT
+
 Name = tuple[str, str]  # a module and a name in it
 
 
@@ -117,14 +119,9 @@ def sources(folder: Path, package: str) -> dict[str, str]:
 
 
 def file_of(module: str) -> str:
-    """Where a module lies, by its dotted name."""
-    is_lesson = module.rpartition(".")[2].startswith("lesson_")
-    return package_file(module) if is_lesson else module.replace(".", "/") + ".py"
-
-
-def package_file(name: str) -> str:
-    """Where a package's own module lies."""
-    return name.replace(".", "/") + "/__init__.py"
+    """Where a module of the course lies, from the course's folder, by its dotted name."""
+    place = module.replace(".", "/")
+    return f"{place}/__init__.py" if (ROOT / place).is_dir() else f"{place}.py"
 
 
 @lru_cache(maxsize=1000)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from helpers.exercises import everything, of_lesson
-from helpers.exercises.drives.built import Built
-from helpers.exercises.drives.ranks import Ranked
-from helpers.exercises.spec import Exercise
+from helpers.checks import everything, of_lesson
+from helpers.checks.drives.built import Built
+from helpers.checks.drives.ranks import Ranked
+from helpers.checks.spec import Exercise
 
 _MEMORY = "whether an argument is written into, in the memory that it lies in"
 _OPEN = "messages that nobody waits for"

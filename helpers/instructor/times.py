@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
-from helpers.exercises import of_lesson
+from helpers.checks import of_lesson
 from helpers.instructor.build import ROOT, notebooks
 from helpers.instructor.build_lesson import ANSWER_ID, CHECK_ID, number_of
 from helpers.instructor.build_notebook import read
@@ -76,7 +76,7 @@ def walk(notebook: NotebookNode, lesson: str) -> Walk:
         code=lines / LINES,
         shown=shown,
         waiting=RUNNING + TRAINING.get(lesson, 0.0),
-        exercises=sum(exercise.minutes for exercise in of_lesson(lesson)),
+        exercises=sum(exercise.size.minutes for exercise in of_lesson(lesson)),
     )
 
 

@@ -212,3 +212,11 @@ def behind(function: Any, called: str = "") -> str:
     """What to say where a function is not what the notebook's cells say now; "" where it is."""
     found = _watched.behind(function, called) if _watched is not None else None
     return found.told(called or found.name) if found else ""
+
+
+def in_notebook() -> bool:
+    """Whether this code runs in a notebook's kernel."""
+    if "IPython" not in sys.modules:
+        return False
+    shell = sys.modules["IPython"].get_ipython()
+    return shell is not None and hasattr(shell, "kernel")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from helpers.workloads.repeats import enough
+from helpers.notebook.repeats import enough
 
 
 def in_turn(

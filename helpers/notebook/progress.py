@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
+
+from helpers.notebook.failed_cells import in_notebook
 
 T = TypeVar("T")
 
@@ -32,11 +33,3 @@ def progress(items: Iterable[T], label: str, rank: int = 0) -> Iterator[T]:
             yield item
     finally:
         bar.close()
-
-
-def in_notebook() -> bool:
-    """Whether this code runs in a notebook's kernel."""
-    if "IPython" not in sys.modules:
-        return False
-    shell = sys.modules["IPython"].get_ipython()
-    return shell is not None and hasattr(shell, "kernel")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from helpers.engines.chatter import silence
+from helpers.engine.chatter import silence
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")

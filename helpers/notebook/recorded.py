@@ -13,11 +13,11 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from helpers.rooms import HERE
+
 RECORDED = "recorded.json"
-_FOLDER = Path(__file__).parents[1] / "exercises"
 shown: list[str] = []
 """The cells, by their names in the table, that have shown recorded outputs in this session."""
 
@@ -33,7 +33,7 @@ def table() -> dict[str, dict[str, Any]]:
     """For each such cell: `needs`, exercises and their functions; `names`, those that the cell
     gives to answers, each with its exercise; `outputs`, as a notebook keeps them."""
     found: dict[str, dict[str, Any]] = {}
-    for path in sorted(_FOLDER.glob(f"lesson_*/{RECORDED}")):
+    for path in sorted(HERE.glob(f"*/{RECORDED}")):
         found |= json.loads(path.read_text(encoding="utf-8"))
     return found
 
@@ -71,7 +71,7 @@ def instead(lines: list[str], names: dict[str, Any]) -> list[str]:
 
 def open_ones(needs: Sequence[Sequence[str]], names: dict[str, Any]) -> list[str]:
     """The exercises among these whose functions are not there or do not pass their checks."""
-    from helpers.exercises.check import known_status
+    from helpers.checks.check import known_status
 
     found = [(number, names.get(function)) for number, function in needs]
     return [number for number, mine in found if not mine or known_status(number, mine) != "passed"]
@@ -110,7 +110,7 @@ def given(
     A passed answer is there under such a name as if the cell had run; an open one says so when it
     is called.
     """
-    from helpers.exercises.released import waiting
+    from helpers.checks.released import waiting
 
     functions = {number: function for number, function in entry["needs"]}
     return {
@@ -123,7 +123,7 @@ def given(
 
 def reason(still_open: Sequence[str]) -> str:
     """Why a cell does not run, in words."""
-    from helpers.exercises.compare import listing
+    from helpers.checks.compare import listing
 
     many = len(still_open) > 1
     which = f"{'s' if many else ''} {listing(still_open)} {'are' if many else 'is'}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from helpers.notebook.style import ACTIVITY, style
 
 if TYPE_CHECKING:
-    from helpers.engines.trace import Event, Trace
+    from helpers.engine.trace import Event, Trace
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 

@@ -16,7 +16,7 @@ from helpers.notebook.style import ACTIVITY
 from helpers.notebook.timeline import flights, unit_of
 
 if TYPE_CHECKING:
-    from helpers.engines.trace import Event, Trace
+    from helpers.engine.trace import Event, Trace
 
 MOST = 800  # bars in one picture
 DOTS = 900  # across it: what is narrower than one and a half of them is merged with its neighbours

@@ -14,7 +14,7 @@ from helpers.notebook.timeline_svg import Bar, Span, bars_of, picture, words
 from helpers.notebook.widgets import show_widget
 
 if TYPE_CHECKING:
-    from helpers.engines.trace import Trace
+    from helpers.engine.trace import Trace
 
 STEPS = 40  # of the time's slider in what is seen: so far goes an arrow key
 CLOSEST = 1e-6  # of the whole: no closer look
@@ -25,7 +25,7 @@ def explore_trace(trace: Trace) -> None:
 
     Outside a notebook it says what draws a picture there.
     """
-    from helpers.notebook.progress import in_notebook
+    from helpers.notebook.failed_cells import in_notebook
 
     if not in_notebook():
         print("The viewer of a trace needs a notebook. Its picture is drawn by .plot().")

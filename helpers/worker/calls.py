@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge
 
-from helpers.exercises.random_states import here, seed_all
+from helpers.checks.random_states import here, seed_all
 from helpers.worker.handed import Handed
 from helpers.worker.remote_comm import Line, RemoteComm, raised
 from helpers.worker.stand_ins import ANCHOR, Entry
@@ -51,7 +51,7 @@ class Calls:
 
     def answer(self, message: dict[str, Any]) -> None:
         """Do one thing and say what came of it."""
-        from helpers.exercises.drives.calling import failed
+        from helpers.checks.drives.calling import failed
 
         for number in message.get("forget", ()):
             self.linked.pop(number, None)
@@ -78,7 +78,7 @@ class Calls:
 
     def do_invoke(self, message: dict[str, Any]) -> Any:
         """Call the function, an object or its method; read an attribute; list items."""
-        from helpers.exercises.drives.calling import wrong_signature
+        from helpers.checks.drives.calling import wrong_signature
 
         self.handed.entries = []
         args = self.handed.take(message["args"])

@@ -23,15 +23,15 @@ def preload(frameworks: Sequence[str]) -> None:
     import torch.nn.functional
 
     import helpers
-    import helpers.exercises.drives.arguments
-    import helpers.exercises.drives.calling
-    import helpers.exercises.drives.training
+    import helpers.checks.drives.arguments
+    import helpers.checks.drives.calling
+    import helpers.checks.drives.training
     import helpers.worker.calls
     import helpers.worker.remote_comm
 
     torch.set_num_threads(1)
     if "tensorflow" in frameworks:
-        from helpers.exercises.drives.tf import split_cpu
+        from helpers.checks.drives.tf import split_cpu
 
         split_cpu()  # nothing is computed yet, and a submission's cells may do so
         # Loaded at the first use of an optimizer: seconds, for every rank of a run.
@@ -101,7 +101,7 @@ class Child:
 
     def _call(self, message: dict[str, Any]) -> None:
         """An ordinary function: the driver's whole observation."""
-        from helpers.exercises.spec import Case
+        from helpers.checks.spec import Case
 
         drive = _driver(message["drive"])
         case = Case("", (tuple(decode(message["args"])),), 1, decode(message["options"]))
@@ -121,7 +121,7 @@ class Child:
 
     def _built(self, message: dict[str, Any]) -> None:
         """A graph: built here, or looked at where no cell has run."""
-        from helpers.exercises.spec import Case
+        from helpers.checks.spec import Case
 
         drive = _driver(message["drive"])
         case = Case("", (tuple(decode(message["args"])),), 1, decode(message["options"]))
@@ -149,7 +149,7 @@ class Child:
 
     def _copy(self, name: str) -> Callable[..., Any]:
         """A function with its own copy of what it refers to, as each rank of a check has it."""
-        from helpers.engines.copies import Copies
+        from helpers.engine.copies import Copies
 
         if name not in self._copies:
             try:
@@ -160,7 +160,7 @@ class Child:
 
     def _rank(self, message: dict[str, Any]) -> None:
         """One rank of a run: its requests go out as they come, and at last its value."""
-        from helpers.exercises.drives.calling import failed
+        from helpers.checks.drives.calling import failed
         from helpers.worker.remote_comm import Line, RemoteComm, take_fds
 
         drive, fn = _driver(message["drive"]), self._copy(message["function"])

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.compare import Other
+from helpers.checks.compare import Other
 
 MAX_DEPTH = 16
 MAX_ITEMS = 200_000

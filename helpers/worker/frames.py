@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from helpers.engines.own_time import LOOK_SECONDS, Late, Limit
+from helpers.engine.own_time import LOOK_SECONDS, Late, Limit
 from helpers.worker.encoding import Malformed, loads
 
 MAX_FRAME = 96 * 2**20

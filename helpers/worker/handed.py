@@ -23,12 +23,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from helpers.engines.tensors import memory_of
+from helpers.engine.tensors import memory_of
 from helpers.worker.encoding import decode, encode
 from helpers.worker.stand_ins import ANCHOR, Elsewhere, Enter, Entry, stand_in
 
 _DEEPEST = 8  # as `drives.values.plain`
-_RULES, _STAGES = "helpers.algorithms.servers.rule", "helpers.algorithms.pipeline.instructions"
+_RULES, _STAGES = "helpers.engine.servers.rule", "helpers.lessons.pipelines.algorithms.instructions"
 _INSTRUCTIONS = {"F": "Forward", "B": "Backward", "I": "BackwardInput", "W": "BackwardWeights"}
 
 
@@ -161,7 +161,7 @@ class Handed:
         number, ours, parameters, training = inner
         made = self._value(parameters)
         if ours:
-            from helpers.exercises.drives.training import network_of
+            from helpers.checks.drives.training import network_of
 
             module: nn.Module = network_of(made)
         else:

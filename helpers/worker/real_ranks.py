@@ -15,15 +15,15 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from helpers.engines.client import Client
-from helpers.engines.errors import Deadlock, RankFailed, RunError, RunTimeout
-from helpers.engines.processes import LocalRun, environment, pack_function
-from helpers.engines.rank import Plan
-from helpers.engines.server import Server, adopt_orphans, end_descendants
-from helpers.engines.trace import Results
-from helpers.exercises.drives.calling import Function
-from helpers.exercises.drives.ranks import Ranked
-from helpers.exercises.spec import Observation
+from helpers.checks.drives.calling import Function
+from helpers.checks.drives.ranks import Ranked
+from helpers.checks.spec import Observation
+from helpers.engine.client import Client
+from helpers.engine.errors import Deadlock, RankFailed, RunError, RunTimeout
+from helpers.engine.plan import Plan
+from helpers.engine.processes import LocalRun, environment, pack_function
+from helpers.engine.server import Server, adopt_orphans, end_descendants
+from helpers.engine.trace import Results
 
 
 def run_on_real_ranks(

@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from helpers.engines import tensors
-from helpers.engines.comm import Comm
+from helpers.engine import tensors
+from helpers.engine.comm import Comm
 from helpers.worker.encoding import decode, encode
 from helpers.worker.frames import Frames
 

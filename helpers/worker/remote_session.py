@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from helpers.exercises.drives.calling import failed, wrong_signature
-from helpers.exercises.drives.threads import Enough, noting
+from helpers.checks.drives.calling import failed, wrong_signature
+from helpers.checks.drives.threads import Enough, noting
 from helpers.worker.frames import Frames
 from helpers.worker.remote_comm import raised
 from helpers.worker.told import as_data

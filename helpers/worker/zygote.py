@@ -27,9 +27,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from helpers.engines import pages
-from helpers.engines.server import adopt_orphans, has_children
-from helpers.exercises import random_states
+from helpers.checks import random_states
+from helpers.engine import pages
+from helpers.engine.server import adopt_orphans, has_children
 from helpers.worker import child
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

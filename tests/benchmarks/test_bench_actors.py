@@ -8,7 +8,7 @@ import torch
 from benchmarks import actors
 from benchmarks.gymnasium_peer import Peer
 from benchmarks.report import Report
-from helpers.workloads.actor_settings import CART_POLE, TIC_TAC_TOE
+from helpers.lessons.actors.experiments.actor_settings import CART_POLE, TIC_TAC_TOE
 
 pytestmark = [pytest.mark.thorough, pytest.mark.real]
 SMALL = {"games": 2, "steps": 2, "updates": 4, "judged": 5}

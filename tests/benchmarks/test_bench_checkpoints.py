@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import checkpoints
 from benchmarks.report import Report
-from helpers.workloads.checkpoint_hidden import WAYS, Cost
+from helpers.lessons.cluster.experiments.checkpoint_hidden import WAYS, Cost
 
 
 def test_every_way_has_a_row_and_what_is_hidden_is_claimed(

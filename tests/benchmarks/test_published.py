@@ -12,10 +12,11 @@ from benchmarks import published as recomputed
 from benchmarks.fit_stragglers import objective
 from benchmarks.order_statistics import hours, mean_times_to_kth
 from benchmarks.spare_rule import START, step_seconds
-from helpers.workloads import inception, inception_cluster, published
-from helpers.workloads.arrivals import synchronous
-from helpers.workloads.convergence import iterations
-from helpers.workloads.stragglers import FittedStragglers
+from helpers.lessons.spare_replicas.experiments import inception, inception_cluster
+from helpers.lessons.spare_replicas.experiments.arrivals import synchronous
+from helpers.lessons.spare_replicas.experiments.convergence import iterations
+from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
+from helpers.notebook import published
 
 ON_THE_CLOCK = ("abadi2016_fig8_throughput", "abadi2016_fig8_spares")  # seconds of computing
 CASES = [

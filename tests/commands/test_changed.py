@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
+from helpers.checks import find
 from helpers.commands import changed
 from helpers.commands.changed import Reach, reach
 from helpers.commands.testing import Choice, collected, nothing_reached
-from helpers.exercises import find
 from tests import selection
 
-SPEC = "helpers/exercises/lesson_06/compensate.py"
+SPEC = "helpers/lessons/asynchronous/exercises/compensate.py"
 
 
 def test_a_leaf_of_algorithms_reaches_its_tests_and_no_notebook() -> None:
-    found = reach(["helpers/algorithms/data_parallel/learning_rate.py"])
+    found = reach(["helpers/lessons/data_parallel/algorithms/learning_rate.py"])
     assert any(name.endswith("test_learning_rate.py") for name in found.files)
     assert len(found.files) < 6 and not found.lessons and found.exercises <= {"03.6"}
 
@@ -35,7 +35,7 @@ def test_a_notebook_reaches_its_lesson() -> None:
 
 
 def test_a_view_reaches_the_notebooks_that_show_it() -> None:
-    found = reach(["helpers/notebook/views/pipeline_view.py"])
+    found = reach(["helpers/lessons/pipelines/figures/pipeline_view.py"])
     assert found.lessons == {"13"} and any("test_pipeline_view" in name for name in found.files)
 
 
@@ -122,7 +122,7 @@ def test_a_reached_lesson_runs_what_belongs_to_it() -> None:
     assert not selection.is_reached(an_item("c.py"), told)
     assert not selection.is_reached(an_item("b.py", "13"), told)
     assert selection.is_reached(an_item("c.py", "06.1"), told)
-    assert selection.is_reached(an_item("tests/exercises/c.py", "03.2"), told)
+    assert selection.is_reached(an_item("tests/checks/c.py", "03.2"), told)
     assert not selection.is_reached(an_item("tests/instructor/c.py", "03.2"), told)
     assert not selection.is_reached(an_item("c.py", "03"), told)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from helpers import cli, doctor
-from helpers.engines.slurm import processes
-from helpers.engines.slurm import site as sites
+from helpers.engine.slurm import processes
+from helpers.engine.slurm import site as sites
 from helpers.setup import system
 from tests.slurm import needs_slurm
 

@@ -32,7 +32,7 @@ def test_what_has_no_clock_is_shared_by_as_many_processes_as_the_machine_has_roo
 ) -> None:
     command = pytest_command("clockless", Choice(), [], WHERE)
     assert int(command[command.index("-n") + 1]) == testing.workers() >= 1
-    assert "-n" in pytest_command("clockless", Choice(), ["tests/engines"], WHERE)
+    assert "-n" in pytest_command("clockless", Choice(), ["tests/engine"], WHERE)
     assert "-n" not in pytest_command("real", Choice(), [], WHERE)
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=3e9))
     assert testing.workers() == 1

@@ -33,7 +33,7 @@ def place(fault: Fault) -> tuple[Path, int]:
 
     Raises LookupError where no file of that name has it in that function.
     """
-    for path in sorted((HELPERS / fault.package).rglob(fault.file)):
+    for path in sorted(HELPERS.rglob(fault.file)):
         text = path.read_text(encoding="utf-8")
         lines = text.splitlines()
         for node in ast.walk(ast.parse(text)):

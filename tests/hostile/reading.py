@@ -26,7 +26,7 @@ def reading_solutions():
                 continue
             if any(word in text for word in words):
                 # The drivers' own package says how a spec is written; that is no spec.
-                if not folder.endswith("/helpers/exercises"):
+                if not folder.endswith("/helpers/checks"):
                     return True
             if name.endswith((".ipynb", "grades.json", "grades.csv", "grading.key")):
                 return True
@@ -38,16 +38,16 @@ def importing_specs():
 
     found = []
     for name in (
-        "helpers.exercises.lesson_02.fit",  # of lesson_02 there is what drives 02.5
-        "helpers.exercises.lesson_02.ring",
-        "helpers.exercises.lesson_02.scatter",
-        "helpers.exercises.lesson_03",
+        "helpers.lessons.messages.exercises.fit",  # of lesson_02 there is what drives 02.5
+        "helpers.lessons.messages.exercises.ring",
+        "helpers.lessons.messages.exercises.scatter",
+        "helpers.lessons.data_parallel",
         "helpers.instructor",
         "helpers.instructor.judge",
         "helpers.instructor.grades",
-        "helpers.algorithms.messages.cost_model",
-        "helpers.algorithms.messages.collectives",
-        "helpers.algorithms.data_parallel.data_parallel",
+        "helpers.lessons.messages.algorithms.cost_model",
+        "helpers.lessons.messages.algorithms.collectives",
+        "helpers.lessons.data_parallel.algorithms.data_parallel",
         "helpers.cli",
     ):
         try:
@@ -58,14 +58,14 @@ def importing_specs():
 
 
 def asking_for_the_exercise():
-    import helpers.exercises
+    import helpers.checks
 
     try:
-        return bool(helpers.exercises.find("02.4"))
+        return bool(helpers.checks.find("02.4"))
     except Exception:
         pass
     try:
-        return bool(helpers.exercises.everything())
+        return bool(helpers.checks.everything())
     except Exception:
         return False
 
@@ -82,7 +82,7 @@ def looking_through_memory():
                 return True
             if kind == "Case" and (thing.facts or thing.name):
                 return True
-            lesson = getattr(thing, "__module__", "").startswith("helpers.exercises.lesson")
+            lesson = getattr(thing, "__module__", "").startswith("helpers.checks.lesson")
             if kind == "function" and lesson and thing.__name__ in suspicious:  # and no driver
                 return True
         except Exception:

@@ -9,7 +9,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from helpers.exercises import everything
+from helpers.checks import everything
 from helpers.instructor.build import ROOT, notebooks
 from helpers.instructor.build_notebook import read
 from helpers.instructor.release.pack import WHOLE

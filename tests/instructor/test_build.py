@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from small_solution import NAME, PICTURE, cell_of, edit, put, shows, solution
 
 import helpers.instructor.build as builder
-from helpers.exercises import find
+from helpers.checks import find
 from helpers.instructor.build import build
 from helpers.instructor.build_notebook import execute, normalise, ran, read, text
 

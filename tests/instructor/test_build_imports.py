@@ -13,13 +13,14 @@ from helpers.instructor.build import build
 from helpers.instructor.build_imports import imports_hash
 from helpers.instructor.build_notebook import ran
 
-CELL = "from helpers.workloads.mine import run\nrun()"
+CELL = "from helpers.lessons.own.experiments.mine import run\nrun()"
 FILES = {
-    "workloads/mine.py": '"""A run."""\n\nfrom helpers.algorithms.rule import rule\n'
-    "from helpers.engines.comm import Comm\n\n\ndef run():\n    return rule(1)  # once\n",
-    "algorithms/rule.py": "def rule(x):\n    return x\n",
-    "algorithms/other.py": "def other(x):\n    return x\n",
-    "engines/comm.py": "class Comm:\n    pass\n",
+    "lessons/own/experiments/mine.py": '"""A run."""\n\n'
+    "from helpers.lessons.own.algorithms.rule import rule\n"
+    "from helpers.engine.comm import Comm\n\n\ndef run():\n    return rule(1)  # once\n",
+    "lessons/own/algorithms/rule.py": "def rule(x):\n    return x\n",
+    "lessons/own/algorithms/other.py": "def other(x):\n    return x\n",
+    "engine/comm.py": "class Comm:\n    pass\n",
 }
 
 
@@ -43,12 +44,12 @@ def now(source: str = CELL) -> str:
 @pytest.mark.parametrize(
     ("name", "old", "new", "same"),
     [
-        ("workloads/mine.py", "rule(1)", "rule(2)", False),
-        ("algorithms/rule.py", "return x", "return -x", False),  # what that imports
-        ("algorithms/other.py", "return x", "return -x", True),  # which nobody imports
-        ("engines/comm.py", "pass", "x = 1", True),  # what every lesson runs on
-        ("workloads/mine.py", "# once", "# once a day", True),
-        ("workloads/mine.py", "A run.", "A longer run.", True),
+        ("lessons/own/experiments/mine.py", "rule(1)", "rule(2)", False),
+        ("lessons/own/algorithms/rule.py", "return x", "return -x", False),  # what that imports
+        ("lessons/own/algorithms/other.py", "return x", "return -x", True),  # which nobody imports
+        ("engine/comm.py", "pass", "x = 1", True),  # what every lesson runs on
+        ("lessons/own/experiments/mine.py", "# once", "# once a day", True),
+        ("lessons/own/experiments/mine.py", "A run.", "A longer run.", True),
     ],
 )
 def test_what_makes_outputs_old(home: Path, name: str, old: str, new: str, same: bool) -> None:
@@ -62,9 +63,9 @@ def test_what_makes_outputs_old(home: Path, name: str, old: str, new: str, same:
 @pytest.mark.parametrize(
     "source",
     [
-        "import helpers.workloads.mine",
-        "from helpers.workloads import mine as m",
-        "def late():\n    from helpers.workloads.mine import run",
+        "import helpers.lessons.own.experiments.mine",
+        "from helpers.lessons.own.experiments import mine as m",
+        "def late():\n    from helpers.lessons.own.experiments.mine import run",
     ],
 )
 def test_however_it_is_imported_it_counts(home: Path, source: str) -> None:
@@ -82,7 +83,9 @@ def test_the_build_tells_and_a_run_renews(
     ran(notebook)
     put(root, notebook)
     assert build(root=root) == 0 and build(check=True, root=root) == 0
-    (home / "algorithms" / "rule.py").write_text("def rule(x):\n    return 3\n", encoding="utf-8")
+    (home / "lessons/own/algorithms/rule.py").write_text(
+        "def rule(x):\n    return 3\n", encoding="utf-8"
+    )
     build_imports.code_of.cache_clear()
     capsys.readouterr()
     assert build(check=True, root=root) == 1

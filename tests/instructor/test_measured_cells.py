@@ -42,7 +42,7 @@ def test_no_measured_output_is_compared(lesson: str) -> None:
         "import time\nprint(time.perf_counter())",
         "def timed(comm):\n    return comm.time()\nprint(helpers.run(timed))",
         "from helpers.notebook import measure as m\nprint(helpers.run(m.in_turn, ranks=2))",
-        "from helpers.frameworks.ways import train\nprint(train(3))",
+        "from helpers.lessons.frameworks.experiments.ways import train\nprint(train(3))",
         "print(helpers.train(rule, engine='processes'))",
     ],
 )

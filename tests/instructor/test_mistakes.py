@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.exercises import find, of_lesson
-from helpers.exercises.table import TableError
+from helpers.checks import find, of_lesson
+from helpers.checks.table import TableError
 from helpers.instructor.grades import ExerciseGrade, SubmissionGrade
 from helpers.instructor.grading import GradingError
 from helpers.instructor.grading.roster import Person
@@ -17,7 +17,7 @@ from helpers.instructor.mistakes import learned, parts, read
 from helpers.instructor.report.class_view import unknown
 from helpers.instructor.report.pages import class_page
 from helpers.instructor.report.sheet import Column, Entry, Sheet
-from tests.exercises.table import verdict
+from tests.checks.table import verdict
 from tests.instructor.judge.here import JudgeHere, references
 
 TABLE = """# Seen in the class of this year.
@@ -107,7 +107,7 @@ def test_a_good_one_is_taken_and_one_that_is_not_there_is_told(tmp_path: Path) -
 
 
 def test_did_is_the_same_for_what_did_the_same() -> None:
-    from tests.exercises.table import Table
+    from tests.checks.table import Table
 
     exercise = find("02.2")
     table, case = Table(exercise), exercise.cases(0)[0]

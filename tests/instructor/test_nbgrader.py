@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from nbformat import NotebookNode
 
-from helpers.exercises import of_lesson
+from helpers.checks import of_lesson
 from helpers.instructor.build_lesson import number_of
 from helpers.instructor.build_notebook import code_cells, read, text
 

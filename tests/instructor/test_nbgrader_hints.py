@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.exercises import apart, find
+from helpers.checks import apart, find
 from helpers.instructor.hidden import require
 
 FIT = find("02.4")
@@ -17,7 +17,7 @@ SHOWN = [np.asarray(case.args[0][1], dtype=float) for case in FIT.cases(0)]
 @pytest.fixture(autouse=True)
 def observed_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a check observes in a process of its own is observed in this one."""
-    monkeypatch.setattr(apart, "_run", lambda job, exercise, seconds: job(None))
+    monkeypatch.setattr(apart, "_run", lambda job, exercise, seconds: job())
 
 
 def right_where_shown(sizes: Any, seconds: Any) -> Any:

@@ -14,7 +14,7 @@ import pytest
 from helpers import cli
 from helpers.instructor import new
 from helpers.setup.places import ROOT
-from tests.exercises.table import Table, tells
+from tests.checks.table import Table, tells
 
 COPIED = ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster", "docs", ".ci")
 # Where a lesson shows that nothing but its own files speaks of: each lists or counts all lessons.
@@ -60,11 +60,11 @@ def test_a_new_lesson_passes_and_goes_without_a_trace(course: Path) -> None:
     before, pages = files(course), listing_pages(course)
     made = python(course, "helpers.cli", "new", "19", "my_subject")
     assert made.returncode == 0, made.stdout + made.stderr
-    assert "8 files, and rows in README.md and docs/sandbox.md, are there" in made.stdout
+    assert "10 files, and rows in README.md and docs/sandbox.md, are there" in made.stdout
     for check in (["check"], ["format", "--check"]):
         done = python(course, "ruff", *check, "--no-cache", ".")
         assert done.returncode == 0, done.stdout
-    specs = ["tests/exercises", "tests/instructor/release/test_release.py"]
+    specs = ["tests/checks", "tests/instructor/release/test_release.py"]
     done = python(course, "pytest", "-q", "--lesson", "19", "-p", "no:cacheprovider", *specs)
     assert done.returncode == 0, done.stdout
     done = python(course, "pytest", "-q", "-p", "no:cacheprovider", *LISTING)
@@ -93,7 +93,7 @@ def test_what_it_writes_is_a_lesson_and_goes_again(
     names = new.new("19", "my_field", tmp_path)
     assert built == [("19",)] and names[-1] == "lessons/19_my_field.ipynb"
     texts = {name: (tmp_path / name).read_text(encoding="utf-8") for name in names[:-1]}
-    assert len(texts) == 7 and files(tmp_path) >= {tmp_path / name for name in texts}
+    assert len(texts) == 9 and files(tmp_path) >= {tmp_path / name for name in texts}
     for name, text in texts.items():
         assert "my_subject" not in text and "My subject" not in text and "NN" not in text, name
         if name.endswith(".py"):
@@ -118,7 +118,7 @@ def test_what_it_writes_is_a_lesson_and_goes_again(
         (("19", ""), "made of a-z, 0-9 and _"),
         (("19", "My subject"), "made of a-z, 0-9 and _"),
         (("02", "messages"), "is there already"),
-        (("19", "pipeline"), "pipeline_view.py is there already"),
+        (("19", "pipelines"), "exercises/__init__.py is there already"),
         (("--remove", "77"), "There is no lesson 77"),
         (("--remove", "02"), "remove lesson 02 with git"),
     ],

@@ -11,7 +11,7 @@ import pytest
 import releases
 from nbformat.v4 import new_code_cell, new_notebook
 
-from helpers.engines.hosts.namespaces import SWITCH
+from helpers.engine.hosts.namespaces import SWITCH
 from helpers.instructor.build import build, notebooks
 from helpers.instructor.build_notebook import execute, normalise, text
 

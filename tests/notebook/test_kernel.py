@@ -103,7 +103,7 @@ def test_a_ranks_traceback_shows_the_cells_own_lines(notebook: Notebook) -> None
         )
         assert "Rank 2 of 3 raised ZeroDivisionError" in error
         assert "# my own line" in error
-        assert "helpers/engines" not in error
+        assert "helpers/engine" not in error
 
 
 def test_interrupting_a_cell_ends_its_ranks(notebook: Notebook, tmp_path: Path) -> None:

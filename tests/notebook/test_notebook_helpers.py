@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.engines.trace import Event, Trace
+from helpers.engine.trace import Event, Trace
 from helpers.notebook import style
 from helpers.notebook.figures import png, show
 from helpers.notebook.predict import predict

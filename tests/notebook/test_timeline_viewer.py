@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from helpers.engines.trace import Event, Trace
+from helpers.engine.trace import Event, Trace
 from helpers.notebook.timeline_svg import Span, bars_of, picture, words
 from helpers.notebook.timeline_viewer import Viewer
 

@@ -137,7 +137,7 @@ def test_a_log_is_there_only_where_set_up_failed(
 def test_ordinary_words_stay() -> None:
     text = (
         "torch 2.13.0+cpu, cp311-cp311-manylinux_2_28_x86_64.whl and/or 1/2, std::string at "
-        "12:30:45, No module named 'helpers.engines.local', KeyError: 'loss', a::b"
+        "12:30:45, No module named 'helpers.engine.local', KeyError: 'loss', a::b"
     )
     assert cut(text).replace("<IP>", "a::b") == text
 

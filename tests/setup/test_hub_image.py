@@ -82,7 +82,7 @@ def test_only_what_installs_is_let_in_and_copied() -> None:
     assert len(tracked) > 1000
     # What is let in and not copied would travel for nothing; and neither may hold an answer.
     assert {name for name in tracked if is_let_in(name)} == inside
-    forbidden = ("solutions/", "lessons/", "tests/", "helpers/algorithms/", "helpers/exercises/")
+    forbidden = ("solutions/", "lessons/", "tests/", "helpers/lessons/", "helpers/checks/")
     assert [name for name in inside if name.startswith(forbidden)] == []
 
 

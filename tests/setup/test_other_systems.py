@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from helpers.engines.servers.real import NO_FORK
+from helpers.engine.servers.real import NO_FORK
 from helpers.instructor.judge.notebook import code_cells
 from helpers.setup.places import ROOT
 from helpers.worker import cells
@@ -24,7 +24,7 @@ from tests.submissions import write
 LACKING = Path(__file__).parent / "lacking"
 RANKS = """
 import torch, helpers
-from helpers.engines.errors import NoHosts, RankFailed
+from helpers.engine.errors import NoHosts, RankFailed
 
 def total(comm):
     mine = torch.full((40_000,), float(comm.rank + 1))  # more than goes in one notice
@@ -44,7 +44,7 @@ print("hosts", helpers.run(total, engine="hosts", hosts=2)[0])
 """
 FALLS = """
 import os, signal
-from helpers.engines.errors import RankDied
+from helpers.engine.errors import RankDied
 
 def falls(comm):
     os.kill(os.getpid(), signal.SIGBUS)
@@ -60,9 +60,9 @@ print("check", helpers.check("00.1", hello).status)
 """
 TOLD = ["ranks 120000.0", "report Rank 1 of 2 raised ValueError: a mistake of mine"]
 SERVERS = """
-from helpers.algorithms.servers.server_optimizers import Sgd
-from helpers.algorithms.servers.update_rules import Asynchronous
-from helpers.engines.errors import RunError
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous
+from helpers.engine.errors import RunError
 
 def rule(weights):
     return Asynchronous(weights, Sgd(0.2), workers=2)
@@ -92,7 +92,7 @@ def without(lacking: str, *arguments: str, root: Path = ROOT, **environment: str
 def test_the_features_are_gone() -> None:
     code = """
 import os
-from helpers.engines.hosts.namespaces import refused
+from helpers.engine.hosts.namespaces import refused
 from helpers.setup.machine import usable_cores
 print(usable_cores() >= 1, "darwin" in refused())
 print([hasattr(os, name) for name in ("sched_getaffinity", "memfd_create", "fork")])

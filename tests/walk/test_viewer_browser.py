@@ -12,7 +12,7 @@ from walk_lab import opened
 pytestmark = pytest.mark.real
 
 EXPLORE = """\
-from helpers.engines.trace import Event, Trace
+from helpers.engine.trace import Event, Trace
 
 events = [Event(rank, "computing", 1e-3 * rank, 1e-3 * rank + 2e-3) for rank in range(3)]
 sends = [Event(rank, "sending", 1e-3 * rank + 2e-3, 5e-3, "send to 0", 0, 40) for rank in (1, 2)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from walk_lesson import walk
 
-from helpers.exercises import lessons
+from helpers.checks import lessons
 
 pytestmark = pytest.mark.real
 

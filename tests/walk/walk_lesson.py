@@ -18,10 +18,10 @@ from submissions import as_cell
 from walk_keyboard import Moved
 from walk_lab import Lesson, opened, said
 
-from helpers.exercises import find, of_lesson
-from helpers.exercises.check import judged
-from helpers.exercises.judging import judge_all
-from helpers.exercises.spec import Exercise, WrongAnswer
+from helpers.checks import find, of_lesson
+from helpers.checks.check import judged
+from helpers.checks.judging import judge_all
+from helpers.checks.spec import Exercise, WrongAnswer
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells
 from tests.hints import is_its_own

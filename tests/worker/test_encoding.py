@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from helpers.engines.own_time import Late, Limit, OwnTime, Seen
-from helpers.exercises.compare import Other
+from helpers.checks.compare import Other
+from helpers.engine.own_time import Late, Limit, OwnTime, Seen
 from helpers.worker.encoding import MAX_DEPTH, TYPES, Malformed, decode, encode, loads
 from helpers.worker.frames import Closed, Frames
 

@@ -78,9 +78,9 @@ def _free(name: str, taken: dict[str, Person | None]) -> str:
 
 def columns(lesson: str) -> tuple[Column, ...]:
     """The lesson's exercises. Raises GradingError where it has none."""
-    from helpers.exercises import of_lesson
-    from helpers.exercises.report import Part, parts_of
-    from helpers.exercises.spec import Exercise
+    from helpers.checks import of_lesson
+    from helpers.checks.report import Part, parts_of
+    from helpers.checks.spec import Exercise
 
     graded: list[Exercise | Part] = [*of_lesson(lesson), *parts_of(lesson)]
     made = tuple(Column(one.number, one.title, float(one.points)) for one in graded)

@@ -13,6 +13,7 @@ from typing import Any
 
 from helpers.instructor.grades import Mode, SubmissionGrade, from_json
 from helpers.instructor.grading.files import TEMPORARY, as_json, everywhere_printable, write
+from helpers.rooms import folder, rooms
 
 HELPERS = Path(__file__).resolve().parents[2]
 # What a grade depends on: a change in any of these files and everything is graded anew.
@@ -60,8 +61,8 @@ def _files(part: Path) -> list[Path]:
 
 def _of_another(path: Path, lesson: str) -> bool:
     """Whether a file belongs to another lesson's exercises."""
-    folders = [p for p in path.parts if p.startswith("lesson_")]
-    return bool(folders) and folders[-1] != f"lesson_{lesson}"
+    specs = {number: folder(number) / "exercises" for number in rooms()}
+    return any(path.is_relative_to(home) for number, home in specs.items() if number != lesson)
 
 
 def contents(notebook: Path) -> bytes:

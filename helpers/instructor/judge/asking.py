@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.exercises.spec import Exercise, Observation
+from helpers.checks.spec import Exercise, Observation
 from helpers.instructor.drivers import driver_name
 from helpers.instructor.judge.channel import Channel, Violation
 from helpers.instructor.judge.replies import observed, without_end

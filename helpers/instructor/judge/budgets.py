@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Budgets:
-    """Seconds of what `helpers.engines.own_time` counts: computing, or asleep.
+    """Seconds of what `helpers.engine.own_time` counts: computing, or asleep.
 
     step: one statement of a cell, or reading a cell. cells: all of them, once; in all processes of
     a submission together, four times that. call: one case. exercise: all cases of one. submission:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from helpers.exercises.compare import Other
-from helpers.exercises.drives.built import Built
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.checks.compare import Other
+from helpers.checks.drives.built import Built
+from helpers.checks.spec import Case, Exercise, Observation
 from helpers.instructor.judge.asking import ask
 from helpers.instructor.judge.session import Session
 from helpers.worker.encoding import encode

@@ -6,13 +6,13 @@ from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
-from helpers.engines.own_time import PATIENCE
-from helpers.exercises.compare import Other
-from helpers.exercises.drives.built import Built
-from helpers.exercises.drives.calling import failed, is_inside
-from helpers.exercises.drives.ranks import Apart, Ranked, clock_of
-from helpers.exercises.drives.threads import Threaded
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.checks.compare import Other
+from helpers.checks.drives.built import Built
+from helpers.checks.drives.calling import failed, is_inside
+from helpers.checks.drives.ranks import Apart, Ranked, clock_of
+from helpers.checks.drives.threads import Threaded
+from helpers.checks.spec import Case, Exercise, Observation
+from helpers.engine.own_time import PATIENCE
 from helpers.instructor.judge.asking import ask
 from helpers.instructor.judge.budgets import Clock
 from helpers.instructor.judge.built import observe_built

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.engines.own_time import Limit, OwnTime
+from helpers.engine.own_time import Limit, OwnTime
 from helpers.instructor.sandbox import Child
 from helpers.worker.encoding import Malformed
 from helpers.worker.frames import Frames

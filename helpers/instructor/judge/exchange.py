@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from helpers.exercises.drives.calling import Elsewhere
-from helpers.exercises.drives.values import Offered
+from helpers.checks.drives.calling import Elsewhere
+from helpers.checks.drives.values import Offered
 from helpers.instructor.judge.channel import Channel, Violation
 from helpers.instructor.judge.handing import Handing, by_value
 from helpers.instructor.judge.shared_memory import Lent

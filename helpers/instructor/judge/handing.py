@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from helpers.engines.tensors import memory_of
-from helpers.exercises.drives.values import Made, Offered, Remote
+from helpers.checks.drives.values import Made, Offered, Remote
+from helpers.engine.tensors import memory_of
 from helpers.instructor.judge.shared_memory import Buffers, memory
 from helpers.instructor.judge.taken import Taken
 from helpers.worker.encoding import Malformed, encode

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helpers.exercises import of_lesson
-from helpers.exercises.apart import observe_here
-from helpers.exercises.drives.built import Built
-from helpers.exercises.judging import judge
-from helpers.exercises.report import parts_of
-from helpers.exercises.spec import Case, Exercise, Observation, Verdict
+from helpers.checks import of_lesson
+from helpers.checks.apart import observe_here
+from helpers.checks.drives.built import Built
+from helpers.checks.judging import judge
+from helpers.checks.report import parts_of
+from helpers.checks.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor import mistakes
 from helpers.instructor.grades import ExerciseGrade, Mode, SubmissionGrade
 from helpers.instructor.judge import verdicts

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from helpers.engines.own_time import Late, Limit
-from helpers.engines.processes import readable
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation
+from helpers.engine.own_time import Late, Limit
+from helpers.engine.processes import readable
 from helpers.instructor.judge.channel import Channel, Violation
 from helpers.instructor.judge.replies import observed, without_end
 from helpers.worker.frames import Closed

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.engines import tensors
+from helpers.engine import tensors
 from helpers.instructor.judge.channel import Violation
 from helpers.worker.encoding import MAX_BYTES, TYPES
 

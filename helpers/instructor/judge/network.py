@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from helpers.engines.errors import Deadlock, RankFailed
-from helpers.engines.virtual import run_virtual
-from helpers.exercises.compare import Other
-from helpers.exercises.drives.calling import failed
-from helpers.exercises.drives.ranks import Ranked, clock_of, returned
-from helpers.exercises.spec import Case, Observation
+from helpers.checks.compare import Other
+from helpers.checks.drives.calling import failed
+from helpers.checks.drives.ranks import Ranked, clock_of, returned
+from helpers.checks.spec import Case, Observation
+from helpers.engine.errors import Deadlock, RankFailed
+from helpers.engine.virtual import run_virtual
 from helpers.instructor.drivers import driver_name
 from helpers.instructor.judge.channel import Channel, Violation
 from helpers.instructor.judge.exchange import Exchange, Record

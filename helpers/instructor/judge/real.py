@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.exercises.compare import agree
-from helpers.exercises.drives.ranks import Ranked
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.checks.compare import agree
+from helpers.checks.drives.ranks import Ranked
+from helpers.checks.spec import Case, Exercise, Observation
 from helpers.instructor.judge.budgets import Clock
 from helpers.instructor.judge.calls import observe_on_real_ranks
 from helpers.instructor.judge.session import Session

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from helpers.exercises.drives.calling import Elsewhere
-from helpers.exercises.drives.values import Made, Remote
-from helpers.exercises.random_states import States, draw, places, seeded
+from helpers.checks.drives.calling import Elsewhere
+from helpers.checks.drives.values import Made, Remote
+from helpers.checks.random_states import States, draw, places, seeded
 from helpers.instructor.judge.channel import Violation
 from helpers.instructor.judge.handing import Handing, by_value
 from helpers.instructor.judge.replies import observed, without_end

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.engines.own_time import Undecided
-from helpers.exercises.compare import Other
-from helpers.exercises.spec import Observation, Place
+from helpers.checks.compare import Other
+from helpers.checks.spec import Observation, Place
+from helpers.engine.own_time import Undecided
 from helpers.instructor.judge.channel import Violation
 from helpers.worker.encoding import Malformed, decode
 from helpers.worker.frames import Closed, Late

@@ -16,17 +16,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from helpers.exercises import find
-from helpers.exercises.judging import is_right, judge
-from helpers.exercises.lesson_18.draw import figure_case
-from helpers.exercises.lesson_18.findings import case_of
-from helpers.exercises.lesson_18.predictions import EXERCISE as PREDICTIONS
-from helpers.exercises.report import Part
-from helpers.exercises.spec import Case, Exercise, Observation, first_said
+from helpers.checks import find
+from helpers.checks.judging import is_right, judge
+from helpers.checks.report import Part
+from helpers.checks.spec import Case, Exercise, Observation, first_said
 from helpers.instructor.grades import ExerciseGrade
 from helpers.instructor.judge.notebook import Unreadable, outputs_and_texts
-from helpers.workloads.capstone.logbook import MIME, broken
-from helpers.workloads.capstone.settings import CLOCK, RATES, SETTINGS, WAYS
+from helpers.lessons.capstone.exercises.draw import figure_case
+from helpers.lessons.capstone.exercises.findings import case_of
+from helpers.lessons.capstone.exercises.predictions import EXERCISE as PREDICTIONS
+from helpers.lessons.capstone.experiments.logbook import MIME, broken
+from helpers.lessons.capstone.experiments.settings import CLOCK, RATES, SETTINGS, WAYS
 
 SEEDS = 5
 AGAIN = 2  # runs that are made again
@@ -187,7 +187,7 @@ def other_again(entries: Sequence[Entry], seed: int, train: Train | None) -> str
     """
     import numpy as np
 
-    from helpers.workloads.capstone.ways import train as ours
+    from helpers.lessons.capstone.experiments.ways import train as ours
 
     runs = sorted(runs_of(entries, CLOCK.name).items())
     if not runs:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from helpers.engines.own_time import Limit, Undecided
+from helpers.engine.own_time import Limit, Undecided
 from helpers.instructor.judge.budgets import Budgets
 from helpers.instructor.judge.channel import Channel, Violation
 from helpers.instructor.sandbox import Sandbox

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from helpers.engines.tensors import memory_of
+from helpers.engine.tensors import memory_of
 from helpers.instructor.judge.channel import Violation
 from helpers.instructor.judge.messages import ITEMS, shape_of
 from helpers.worker.encoding import MAX_BYTES

@@ -10,16 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.algorithms.pipeline.instructions import (
+from helpers.checks.compare import Other
+from helpers.engine.servers.rule import Decision, Push
+from helpers.instructor.judge.channel import Violation
+from helpers.instructor.judge.messages import ITEMS, shape_of
+from helpers.lessons.pipelines.algorithms.instructions import (
     Backward,
     BackwardInput,
     BackwardWeights,
     Forward,
 )
-from helpers.algorithms.servers.rule import Decision, Push
-from helpers.exercises.compare import Other
-from helpers.instructor.judge.channel import Violation
-from helpers.instructor.judge.messages import ITEMS, shape_of
 from helpers.worker.encoding import Decoder, Malformed, unbase64
 
 _INSTRUCTIONS = {"F": Forward, "B": Backward, "I": BackwardInput, "W": BackwardWeights}

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from helpers.exercises.known import aspects
-from helpers.exercises.spec import Case, Exercise, Observation, Verdict
+from helpers.checks.known import aspects
+from helpers.checks.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor.grades import ExerciseGrade, Outcome
 from helpers.instructor.judge.session import State
 from helpers.worker.submission import NO_FUNCTION

@@ -10,11 +10,12 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from helpers.exercises import find
+from helpers.checks import find
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells
 from helpers.instructor.prune import Name, imported, scope
 from helpers.notebook.recorded import digest
+from helpers.rooms import names_in
 
 # What was said of the machine that ran a cell is not said of the one that shows its outputs.
 ELSEWHERE = {"this machine": "that machine", "here": "there", "Here": "There"}
@@ -26,7 +27,7 @@ def recorded(
     """The table that `helpers.notebook.recorded` reads.
 
     A cell is in the table where it takes an exercise's answer (`helpers.mine_or_yours`), or uses
-    what another cell of the table made. withheld: the functions of `helpers.algorithms` that are
+    what another cell of the table made. withheld: the functions of algorithms that are
     left out. Raises ValueError with a sentence for a cell that could not run with every exercise
     done: one that calls such a function, or that takes an answer which is asked for further down.
     """
@@ -95,9 +96,15 @@ def direct_uses(lesson: NotebookNode) -> dict[str, set[Name]]:
         tree = ast.parse(cell.source)
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
         for node in imports:
-            places |= imported(node)
+            places |= {local: _at_home(place) for local, place in imported(node).items()}
         found[cell.id] = set(named(tree, places))
     return found
+
+
+def _at_home(place: Name) -> Name:
+    """Where something is that a room hands out."""
+    module, name = place
+    return names_in(module).get(name, place)
 
 
 def named(tree: ast.AST, places: Mapping[str, Name]) -> Iterator[Name]:

@@ -15,8 +15,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from helpers.exercises import of_lesson
-from helpers.exercises.known import kept
+from helpers.checks import of_lesson
+from helpers.checks.known import kept
 from helpers.setup import places
 
 _COMPUTES = ("torch", "numpy", "tensorflow")

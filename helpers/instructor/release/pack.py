@@ -1,6 +1,6 @@
 """The ZIP that students get: a lesson, and of the course what the lesson needs.
 
-It holds no solution and no hidden case. Of `helpers.algorithms`, what earlier lessons build is
+It holds no solution and no hidden case. Of the rooms' algorithms, what earlier lessons build is
 there whole; of the rest only what the lesson's text and figures use, without the functions that
 answer an exercise of this lesson or a later one, and without what needs these. Of the exercises'
 specs, claims and hints are there, and the visible cases as values; references, wrong answers and
@@ -12,29 +12,24 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import zipfile
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
-from helpers.exercises import lessons, of_lesson, provided
-from helpers.exercises.released import CASES, OUTCOMES
-from helpers.exercises.spec import Exercise
+from helpers.checks import algorithm, lessons, of_lesson, provided
+from helpers.checks.released import CASES, OUTCOMES
+from helpers.checks.spec import Exercise
 from helpers.instructor.build import ROOT, notebooks
 from helpers.instructor.build_notebook import read
-from helpers.instructor.prune import (
-    Module,
-    Modules,
-    Name,
-    always,
-    file_of,
-    package_file,
-    sources,
-)
+from helpers.instructor.prune import Module, Modules, Name, always, file_of, sources
 from helpers.instructor.release.cells import direct_uses, recorded
 from helpers.instructor.release.outcomes import outcomes
 from helpers.instructor.release.tables import without_functions
+from helpers.instructor.sandbox.visible import ROOM
 from helpers.notebook.recorded import RECORDED
+from helpers.rooms import folder, rooms
 from helpers.worker.encoding import decode, encode
 
 WHOLE = (
@@ -42,15 +37,21 @@ WHOLE = (
     *("LICENSE", "LICENSE-text", "CITATION.cff"),
     "docs/glossary.md",
 )
-PACKAGES = ("commands", "engines", "frameworks", "notebook", "setup", "workloads")
-SINGLE = ("cli.py", "doctor.py", "bug_report.py", "worker/__init__.py", "worker/encoding.py")
+PACKAGES = ("checks", "commands", "engine", "notebook", "setup")
+SINGLE = (
+    "cli.py",
+    "doctor.py",
+    "bug_report.py",
+    "rooms.py",
+    "worker/__init__.py",
+    "worker/encoding.py",
+)
 SCRIPTS = ("cluster", "cluster/local")
 SUFFIXES = (".py", ".slurm", ".sh", ".yaml")  # of what is typed, handed to SLURM, or filled in
 INSTRUCTORS = "grade.slurm"  # grading is left out
-ALGORITHMS = "helpers.algorithms"
-SPECS = "helpers.exercises.lesson_"
+ALGORITHMS = re.compile(r"helpers\.lessons\.\w+\.algorithms\b")
 MAINTAINERS = "\n## With those who maintain the course"  # of AGENTS.md, its last part
-LEFT_OUT = "from helpers.exercises.released import left_out"
+LEFT_OUT = "from helpers.checks.released import left_out"
 WHEN = (2026, 1, 1, 0, 0, 0)  # in every entry, so that the same course gives the same bytes
 
 INSTALL = """
@@ -116,19 +117,24 @@ def contents(lesson: str, root: Path = ROOT) -> dict[str, bytes]:
     files["AGENTS.md"] = agents((root / "AGENTS.md").read_text(encoding="utf-8")).encode()
     files[f"lessons/{path.name}"] = path.read_bytes()
     files |= _helpers(root)
-    algorithms = Modules(sources(root / "helpers" / "algorithms", ALGORITHMS))
-    withheld = algorithms.needing(answers_in(algorithms, lesson, root))
+    algorithms = Modules(algorithm_texts())
+    withheld = algorithms.needing(answers_in(algorithms, lesson))
     used = set().union(*direct_uses(notebook).values())
     files |= _algorithms(algorithms, lesson, withheld, used, files)
-    files |= _specs(lesson, root)
+    files |= _specs(lesson)
     table = recorded(notebook, solution, withheld)
-    files[f"helpers/exercises/lesson_{lesson}/{RECORDED}"] = _json(table)
+    files[in_room(lesson, RECORDED)] = _json(table)
     return files
 
 
 def agents(text: str) -> str:
     """What the course asks coding assistants for, without what a release does not have."""
     return text.partition(MAINTAINERS)[0].replace("`solutions/`, ", "")
+
+
+def in_room(lesson: str, name: str) -> str:
+    """A file's name in a lesson's room."""
+    return f"{rooms()[lesson].replace('.', '/')}/{name}"
 
 
 def _json(data: object) -> bytes:
@@ -138,12 +144,14 @@ def _json(data: object) -> bytes:
 def _helpers(root: Path) -> dict[str, bytes]:
     """What is there as it is: commands, engines, set-up, figures, scripts, how checks work."""
     home = root / "helpers"
-    paths = [home / name for name in SINGLE] + sorted((home / "exercises").glob("*.py"))
-    paths += sorted((home / "exercises" / "drives").glob("*.py"))
+    paths = [home / name for name in SINGLE] + [home / "lessons" / "__init__.py"]
+    paths += [home / "lessons" / folder(number).name / "__init__.py" for number in rooms()]
     scripts = [p for folder in SCRIPTS for p in sorted((root / folder).iterdir())]
     paths += [p for p in scripts if p.suffix in SUFFIXES and p.name != INSTRUCTORS]
-    for package in PACKAGES:
-        paths += [p for p in sorted((home / package).rglob("*")) if p.suffix in (".py", ".json")]
+    whole = [home / package for package in PACKAGES]
+    whole += [home / "lessons" / folder(number).name / name for number in rooms() for name in ROOM]
+    for each in whole:
+        paths += [p for p in sorted(each.rglob("*")) if p.suffix in (".py", ".json")]
     files = {p.relative_to(root).as_posix(): p.read_bytes() for p in paths}
     files["helpers/__init__.py"] = (home / "__init__.py").read_bytes() + INSTALL.encode()
     return files
@@ -152,8 +160,18 @@ def _helpers(root: Path) -> dict[str, bytes]:
 # --- what the lessons build -----------------------------------------------------------------------
 
 
-def answers_in(algorithms: Modules, lesson: str, root: Path = ROOT) -> set[Name]:
-    """The functions of `helpers.algorithms` that answer an exercise of this lesson or a later one.
+def algorithm_texts() -> dict[str, str]:
+    """The text of each module of algorithms, of all rooms, by its dotted name."""
+    homes = {room: folder(number) / "algorithms" for number, room in rooms().items()}
+    return {
+        name: text
+        for room, home in homes.items()
+        for name, text in sources(home, f"{room}.algorithms").items()
+    }
+
+
+def answers_in(algorithms: Modules, lesson: str) -> set[Name]:
+    """The functions of the rooms' algorithms that answer an exercise of this lesson or a later one.
 
     These are what a spec's reference and wrong answers import of what no lesson has built yet, and
     what a lesson names beside that (ANSWERS).
@@ -162,22 +180,22 @@ def answers_in(algorithms: Modules, lesson: str, root: Path = ROOT) -> set[Name]
     for number in lessons():
         if number < lesson:
             continue
-        built = {f"{ALGORITHMS}.{name}" for name in set(provided("99")) - set(provided(number))}
-        for text in sources(root / "helpers" / "exercises" / f"lesson_{number}", "spec").values():
+        built = set(provided("99")) - set(provided(number))
+        for text in sources(folder(number) / "exercises", "spec").values():
             found |= {name for name in _imports(text) if name[0] in built}
-        named = getattr(import_module(f"{SPECS}{number}"), "ANSWERS", ())
-        found |= {(f"{ALGORITHMS}.{where}", name) for where, name in named}
+        room = import_module(rooms()[number])
+        found |= {(algorithm(room, one), name) for one, name in getattr(room, "ANSWERS", ())}
     return {home for name in found if (home := algorithms.home(name)) is not None}
 
 
 def _imports(text: str) -> set[Name]:
-    """What a module imports of `helpers.algorithms`."""
-    if ALGORITHMS not in text:  # quicker than to parse it
+    """What a module imports of rooms' algorithms."""
+    if not ALGORITHMS.search(text):  # quicker than to parse it
         return set()
     return {
         (str(node.module), alias.name)
         for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ALGORITHMS)
+        if isinstance(node, ast.ImportFrom) and ALGORITHMS.match(node.module or "")
         for alias in node.names
     }
 
@@ -185,8 +203,8 @@ def _imports(text: str) -> set[Name]:
 def _algorithms(
     modules: Modules, lesson: str, withheld: set[Name], used: set[Name], files: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """`helpers.algorithms` for a lesson. used: what its cells name; files: the rest of the ZIP."""
-    whole = {f"{ALGORITHMS}.{name}" for name in provided(lesson)}
+    """The rooms' algorithms for a lesson. used: what its cells name; files: the rest of the ZIP."""
+    whole = set(provided(lesson))
     wanted = used | _named_by(files)
     for name in whole:
         wanted |= {(name, one) for one in modules.modules[name].defines}
@@ -206,14 +224,13 @@ def _algorithms(
         if stubbed:
             text = with_import(text, LEFT_OUT)
         found[file_of(name)] = text.encode()
-        for package in (ALGORITHMS, name.rpartition(".")[0]):
-            found[package_file(package)] = modules.modules[package].text.encode()
-    found.setdefault(package_file(ALGORITHMS), modules.modules[ALGORITHMS].text.encode())
+        package = name.rpartition(".")[0]
+        found[file_of(package)] = modules.modules[package].text.encode()
     return found
 
 
 def _named_by(files: Mapping[str, bytes]) -> set[Name]:
-    """What the other modules of the ZIP import of `helpers.algorithms`."""
+    """What the other modules of the ZIP import of rooms' algorithms."""
     modules = [text.decode() for name, text in files.items() if name.endswith(".py")]
     return set().union(*map(_imports, modules))
 
@@ -230,22 +247,21 @@ def with_import(text: str, line: str) -> str:
 # --- the exercises' specs -------------------------------------------------------------------------
 
 
-def _specs(lesson: str, root: Path) -> dict[str, bytes]:
+def _specs(lesson: str) -> dict[str, bytes]:
     """A lesson's specs without answers; the visible cases, and what wrong answers do, as values."""
-    package = f"{SPECS}{lesson}"
-    texts = sources(root / "helpers" / "exercises" / f"lesson_{lesson}", package)
+    package = f"{rooms()[lesson]}.exercises"
+    texts = sources(folder(lesson) / "exercises", package)
     modules = Modules({name: blind(text) for name, text in texts.items()})
-    named = ("EXERCISE", "BUILDS", "GIVES")
-    roots = [(one.name, n) for one in modules.modules.values() for n in named if n in one.defines]
-    kept = modules.reached(roots)
+    kept = modules.reached((name, "EXERCISE") for name in texts)
     found = {
         file_of(name): modules.cut(name, kept).encode()
         for name in modules.modules
         if any(where == name for where, _ in kept)
     }
     cases = {exercise.number: _visible(exercise) for exercise in of_lesson(lesson)}
-    found[f"helpers/exercises/lesson_{lesson}/{CASES}"] = _json(cases)
-    found[f"helpers/exercises/lesson_{lesson}/{OUTCOMES}"] = _json(outcomes(lesson))
+    found[file_of(package)] = texts[package].encode()
+    found[in_room(lesson, CASES)] = _json(cases)
+    found[in_room(lesson, OUTCOMES)] = _json(outcomes(lesson))
     return found
 
 
@@ -287,6 +303,6 @@ def blind(text: str) -> str:
         start = starts[value.lineno - 1] + value.col_offset
         end = starts[(value.end_lineno or 0) - 1] + (value.end_col_offset or 0)
         raw = raw[:start] + words.encode() + raw[end:]
-    head = "from helpers.exercises.released import left_out, visible\n"
-    cut = raw.decode().split("from helpers.exercises.spec import", 1)
-    return f"{cut[0]}{head}from helpers.exercises.spec import{cut[1]}"
+    head = "from helpers.checks.released import left_out, visible\n"
+    cut = raw.decode().split("from helpers.checks.spec import", 1)
+    return f"{cut[0]}{head}from helpers.checks.spec import{cut[1]}"

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from importlib import import_module
 
-from helpers.exercises.table import Entry, entries
+from helpers.checks.table import Entry, entries
 from helpers.instructor.prune import Module
 
 _IN = "    "

@@ -12,19 +12,15 @@ import contextlib
 import ctypes
 import os
 import sys
-from typing import TYPE_CHECKING
 
-from helpers.exercises import random_states as states
-from helpers.instructor.sandbox.watch import inside
-
-if TYPE_CHECKING:
-    from helpers.instructor.sandbox.sandbox import Sandbox
+from helpers.checks import random_states as states
+from helpers.instructor.sandbox.watch import Watched, inside
 
 _OWN = (b"RssAnon:", b"VmSwap:")
 _SHARED = b"RssShmem:"
 
 
-def held(sandbox: Sandbox, lent: int) -> int | None:
+def held(sandbox: Watched, lent: int) -> int | None:
     """Bytes that a sandbox's processes hold, and its files; None where the system does not tell.
 
     lent: of memory that was given to them, which is not theirs.
@@ -44,7 +40,7 @@ def held(sandbox: Sandbox, lent: int) -> int | None:
     return own + max(shared - lent, 0) + files
 
 
-def random_states(sandbox: Sandbox, number: int) -> states.States | None:
+def random_states(sandbox: Watched, number: int) -> states.States | None:
     """The global random states of a process; None where its memory cannot be read.
 
     number: the process's inside the sandbox.
@@ -77,7 +73,7 @@ def _memory(pid: int, at: int, length: int) -> bytes:
     return into.raw
 
 
-def _outside(sandbox: Sandbox, number: int) -> int | None:
+def _outside(sandbox: Watched, number: int) -> int | None:
     """The number outside of a process that was forked for a submission."""
     for pid in inside(sandbox)[1:] if sys.platform == "linux" else []:
         with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:

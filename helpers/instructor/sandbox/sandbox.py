@@ -7,7 +7,7 @@ import os
 import socket
 from dataclasses import dataclass
 
-from helpers.exercises.random_states import States
+from helpers.checks.random_states import States
 from helpers.instructor.grades import Mode
 from helpers.instructor.sandbox.errors import SandboxError
 from helpers.instructor.sandbox.held import held, random_states

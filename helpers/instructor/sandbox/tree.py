@@ -8,7 +8,7 @@ import signal
 
 import psutil
 
-from helpers.engines.own_time import descendants
+from helpers.engine.own_time import descendants
 
 _ROUNDS = 1000
 

@@ -7,12 +7,14 @@ from functools import cache
 from pathlib import Path
 
 import helpers
-from helpers.exercises import of_lesson, provided
+from helpers.checks import of_lesson, provided
 from helpers.instructor.drivers import driver_name
 from helpers.instructor.prune import Modules, file_of, sources
+from helpers.rooms import HERE, folder, rooms
 
 PACKAGE = Path(helpers.__file__).resolve().parent
-_FOLDERS = ("engines", "frameworks", "notebook", "workloads", "worker")
+_FOLDERS = ("engine", "notebook", "worker")
+ROOM = ("experiments", "figures")  # what there is of each lesson
 _SUFFIXES = (".py", ".json")
 
 
@@ -29,8 +31,8 @@ def course_files(lesson: str) -> dict[str, bytes]:
 @cache
 def _drivers(lesson: str) -> dict[str, bytes]:
     """Of a lesson's own modules the drivers, and what these name."""
-    package = f"helpers.exercises.lesson_{lesson}"
-    modules = Modules(sources(PACKAGE / "exercises" / f"lesson_{lesson}", package))
+    package = f"{rooms()[lesson]}.exercises"
+    modules = Modules(sources(folder(lesson) / "exercises", package))
     homes = [driver_name(exercise.drive).split(":") for exercise in of_lesson(lesson)]
     kept = modules.reached((module, name) for module, name in homes)
     found = {name: modules.cut(name, kept) for name in dict.fromkeys(where for where, _ in kept)}
@@ -44,15 +46,15 @@ def frameworks(lesson: str) -> list[str]:
 
 def _chosen(lesson: str) -> Iterator[Path]:
     yield PACKAGE / "__init__.py"
-    for folder in _FOLDERS:
-        for path in sorted((PACKAGE / folder).rglob("*")):
-            if path.suffix in _SUFFIXES and path.is_file():
-                yield path
-    for folder in ("", "drives"):
-        yield from sorted((PACKAGE / "exercises" / folder).glob("*.py"))
-    subjects = PACKAGE / "algorithms"
-    homes = [subjects.joinpath(*module.split(".")) for module in provided(lesson)]
-    for subject in dict.fromkeys([subjects, *(home.parent for home in homes)]):
-        yield subject / "__init__.py"
-    for home in homes:
-        yield home.with_suffix(".py")
+    yield PACKAGE / "rooms.py"
+    folders = [PACKAGE / name for name in _FOLDERS]
+    folders += [folder(number) / name for number in rooms() for name in ROOM]
+    for path in (path for each in folders for path in sorted(each.rglob("*"))):
+        if path.suffix in _SUFFIXES and path.is_file():
+            yield path
+    yield from sorted((PACKAGE / "checks").rglob("*.py"))
+    yield HERE / "__init__.py"
+    yield from (folder(number) / "__init__.py" for number in rooms())
+    homes = [PACKAGE.parent / file_of(module) for module in provided(lesson)]
+    yield from dict.fromkeys(home.parent / "__init__.py" for home in homes)
+    yield from homes

@@ -12,12 +12,11 @@ import os
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from helpers.engines.own_time import descendants
-
-if TYPE_CHECKING:
-    from helpers.instructor.sandbox.sandbox import Sandbox
+from helpers.engine.own_time import descendants
+from helpers.instructor.grades import Mode
+from helpers.instructor.sandbox.limits import Limits
 
 _LOOK_SECONDS = 0.05
 _CROWD = 8  # threads that run at the same time; more than these go last
@@ -26,15 +25,33 @@ _FAR = 2  # limits
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
+class Watched(Protocol):
+    """A sandbox, as far as somebody outside looks at it."""
+
+    limits: Limits
+    mode: Mode
+
+    @property
+    def pid(self) -> int | None:
+        """Of its first process."""
+
+    @property
+    def random_places(self) -> dict[str, tuple[int, int]]:
+        """Where its first process has its random states."""
+
+    def overdone(self, trouble: str) -> None:
+        """End it, and say why."""
+
+
 class Watch:
     """Looks at the sandboxes that have a child, in a thread of its own."""
 
     def __init__(self) -> None:
-        self._sandboxes: set[Sandbox] = set()
+        self._sandboxes: set[Watched] = set()
         self._changed = threading.Condition()
         self._owner = 0
 
-    def add(self, sandbox: Sandbox) -> None:
+    def add(self, sandbox: Watched) -> None:
         """Look at this sandbox from now on."""
         with self._changed:
             self._sandboxes.add(sandbox)
@@ -43,7 +60,7 @@ class Watch:
                 self._owner = os.getpid()
                 threading.Thread(target=self._work, name="memory watch", daemon=True).start()
 
-    def remove(self, sandbox: Sandbox) -> None:
+    def remove(self, sandbox: Watched) -> None:
         """Look at this sandbox no longer."""
         with self._changed:
             self._sandboxes.discard(sandbox)
@@ -57,7 +74,7 @@ class Watch:
                     self._look(sandbox)
             time.sleep(_LOOK_SECONDS)
 
-    def _look(self, sandbox: Sandbox) -> None:
+    def _look(self, sandbox: Watched) -> None:
         """End a sandbox that takes too much. It cannot be stopped or started meanwhile."""
         pids = inside(sandbox)
         if too_much_memory(pids, sandbox.limits.memory):
@@ -75,7 +92,7 @@ class Watch:
 WATCH = Watch()
 
 
-def inside(sandbox: Sandbox) -> list[int]:
+def inside(sandbox: Watched) -> list[int]:
     """The processes of a sandbox, by their numbers outside, the zygote first."""
     pids = descendants(sandbox.pid) if sandbox.pid is not None else []
     return pids[1:] if sandbox.mode == "bubblewrap" else pids

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from helpers.exercises import of_lesson
-from helpers.exercises.spec import Exercise
+from helpers.checks import of_lesson
+from helpers.checks.spec import Exercise
 from helpers.instructor.build_notebook import read
 from helpers.instructor.site.links import anchor
 
@@ -25,7 +25,7 @@ def exercises_page(lessons: Sequence[Path]) -> str:
     """The page in Markdown. lessons: the notebooks, in order."""
     asked = {path: of_lesson(path.name[:2]) for path in lessons}
     every = [exercise for found in asked.values() for exercise in found]
-    minutes = sum(exercise.minutes for exercise in every)
+    minutes = sum(exercise.size.minutes for exercise in every)
     points = sum(exercise.points for exercise in every)
     head = _HEAD.format(count=len(every), points=points, hours=round(minutes / 60))
     listed = [block for path, found in asked.items() for block in _lesson(path, found)]
@@ -38,7 +38,7 @@ def _lesson(path: Path, exercises: Sequence[Exercise]) -> Iterator[str]:
     for one in exercises:
         heading = anchor(f"Exercise {one.number} — {one.title}")
         link = f"[{one.number} {one.title}](lessons/{path.name}#{heading})"
-        yield f"| {link} | {'★' * one.stars} | {one.minutes} | {one.points} |"
+        yield f"| {link} | {'★' * one.size.stars} | {one.size.minutes} | {one.points} |"
     yield ""
 
 

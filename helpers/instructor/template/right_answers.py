@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from helpers.algorithms.servers.cure import Cure
+from helpers.engine.servers.cure import Cure
 
 
 def mean_of_a_stack(comm: Any, mine: Any) -> Any:

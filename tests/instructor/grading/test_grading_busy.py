@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.engines.own_time import descendants
+from helpers.engine.own_time import descendants
 from helpers.instructor.sandbox import missing
 from tests.releases import ROOT
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from helpers.exercises import of_lesson
-from helpers.exercises.observe import observe
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.checks import of_lesson
+from helpers.checks.observe import observe
+from helpers.checks.spec import Case, Exercise, Observation
 from helpers.instructor.grades import SubmissionGrade
 from helpers.instructor.judge import Judge
 from helpers.instructor.judge import judge as judge_module
 from helpers.instructor.judge.budgets import BUDGETS, Budgets, Clock
 from helpers.instructor.judge.calls import OVER, without
 from helpers.instructor.judge.session import State
-from tests.exercises.table import LIMIT
+from tests.checks.table import LIMIT
 
 SEED = 7_233_149_082_316_540_123
 Function = Callable[..., Any]

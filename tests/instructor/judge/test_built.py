@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from helpers.exercises import find
-from helpers.exercises.drives.built import Built
-from helpers.exercises.spec import Observation
+from helpers.checks import find
+from helpers.checks.drives.built import Built
+from helpers.checks.spec import Observation
 from helpers.instructor.judge import built
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from submissions import as_cell, code_cells, solution, untouched, write
 
-from helpers.exercises import everything, lessons, of_lesson
-from helpers.exercises.report import parts_of
-from helpers.exercises.spec import Exercise
+from helpers.checks import everything, lessons, of_lesson
+from helpers.checks.report import parts_of
+from helpers.checks.spec import Exercise
 from helpers.instructor.grades import ExerciseGrade, SubmissionGrade
 from helpers.instructor.sandbox import missing
 from tests.hints import is_its_own

@@ -12,12 +12,12 @@ import nbformat
 import pytest
 from submissions import code_cells, solution, untouched, write
 
-from helpers.engines import own_time
-from helpers.exercises.record import SWITCH
+from helpers.engine import own_time
 from helpers.instructor.grades import ExerciseGrade
 from helpers.instructor.judge import Budgets, Graded, Judge
 from helpers.instructor.judge.budgets import BUDGETS
 from helpers.instructor.sandbox import missing
+from helpers.notebook.record import SWITCH
 from tests.instructor.judge.here import Judges
 
 MISSING = missing()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.exercises import find, of_lesson
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.checks import find, of_lesson
+from helpers.checks.spec import Case, Exercise, Observation
 from helpers.instructor.grades import ExerciseGrade, SubmissionGrade
 from helpers.instructor.judge.budgets import BUDGETS, Budgets, Clock
 from helpers.instructor.judge.session import State

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from submissions import as_cell, named, write
 
-from helpers.exercises import find, lessons, of_lesson
-from helpers.exercises.spec import Case, Exercise
+from helpers.checks import find, lessons, of_lesson
+from helpers.checks.spec import Case, Exercise
 from helpers.instructor.grades import ExerciseGrade, SubmissionGrade
 from helpers.instructor.grading.roster import Person
 from helpers.instructor.judge import Judge, judge, verdicts

@@ -14,17 +14,19 @@ import torch
 from submissions import as_cell, write
 from torch import nn
 
-from helpers.exercises import find, judging
-from helpers.exercises.drives.values import Remote
-from helpers.exercises.lesson_03.hooks import _Steps
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.checks import find, judging
+from helpers.checks.drives.values import Remote
+from helpers.checks.spec import Case, Exercise, Observation
 from helpers.instructor.judge import Judge
 from helpers.instructor.judge.budgets import BUDGETS, Clock
 from helpers.instructor.judge.calls import observe
 from helpers.instructor.judge.notebook import code_cells
 from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import missing
-from tests.exercises import right_answers_06, right_answers_13, right_answers_14_sharding
+from helpers.lessons.data_parallel.exercises.hooks import _Steps
+from tests.lessons.asynchronous import right_answers_06
+from tests.lessons.pipelines import right_answers_13
+from tests.lessons.sharding import right_answers_14_sharding
 
 MISSING = missing()
 in_sandboxes = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from submissions import as_cell, write
 
-from helpers.exercises import everything
-from helpers.exercises.drives.ranks import Ranked
-from helpers.exercises.observe import observe as observe_here
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.checks import everything
+from helpers.checks.drives.ranks import Ranked
+from helpers.checks.observe import observe as observe_here
+from helpers.checks.spec import Case, Exercise, Observation
 from helpers.instructor.judge import Judge
 from helpers.instructor.judge.budgets import BUDGETS, Clock
 from helpers.instructor.judge.calls import observe, observe_on_real_ranks

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from submissions import as_cell, write
 
-from helpers.exercises import find
-from helpers.exercises.random_states import draw, here, seed_all, seeded
+from helpers.checks import find
+from helpers.checks.random_states import draw, here, seed_all, seeded
 from helpers.instructor.judge import Judge
 from helpers.instructor.sandbox import Sandbox, missing
 
@@ -87,7 +87,7 @@ def test_a_sandbox_s_process_is_read_from_outside() -> None:
 
 # A second generator answers whatever is asked of the process, and the real one is spoilt.
 SECOND = """
-from helpers.exercises.random_states import seeded
+from helpers.checks.random_states import seeded
 from helpers.worker.calls import Calls
 
 def seed(self, message):

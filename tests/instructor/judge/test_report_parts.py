@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.algorithms.racing.findings import findings
-from helpers.algorithms.racing.runs import Look, Run
-from helpers.exercises import find
-from helpers.exercises.lesson_18.draw import draw
-from helpers.exercises.lesson_18.predictions import predictions
-from helpers.exercises.report import parts_of
-from helpers.exercises.spec import Case, Exercise, Observation
+from helpers.checks import find
+from helpers.checks.report import parts_of
+from helpers.checks.spec import Case, Exercise, Observation
 from helpers.instructor.grades import ExerciseGrade
 from helpers.instructor.judge.report import STUB, TEXTS, grade_parts
-from helpers.workloads.capstone.logbook import MIME, Logbook
-from helpers.workloads.capstone.race import tables, written
-from helpers.workloads.capstone.settings import SETTINGS, WAYS
+from helpers.lessons.capstone.algorithms.findings import findings
+from helpers.lessons.capstone.algorithms.runs import Look, Run
+from helpers.lessons.capstone.exercises.draw import draw
+from helpers.lessons.capstone.exercises.predictions import predictions
+from helpers.lessons.capstone.experiments.logbook import MIME, Logbook
+from helpers.lessons.capstone.experiments.race import tables, written
+from helpers.lessons.capstone.experiments.settings import SETTINGS, WAYS
 
 PARTS = parts_of("18")
 WORDS = " ".join(["Whoever reads this sees what was compared, on what, and why it is fair."] * 5)

@@ -23,9 +23,9 @@ from typing import Any
 import pytest
 from submissions import as_cell, write
 
-from helpers.exercises import everything, find, judging
-from helpers.exercises.observe import observe
-from helpers.exercises.spec import Case, Exercise, Observation, WrongAnswer
+from helpers.checks import everything, find, judging
+from helpers.checks.observe import observe
+from helpers.checks.spec import Case, Exercise, Observation, WrongAnswer
 from helpers.instructor.sandbox import missing
 from helpers.instructor.seen import REPORTS, listed
 from tests.instructor.judge.here import Judges
@@ -58,36 +58,43 @@ def lie(answer):
     yes, no, nothing = (lambda *a, **k: True), (lambda *a, **k: False), (lambda *a, **k: None)
     zero = lambda *a, **k: 0
     patches = {
-        "helpers.exercises.drives.arguments": {
-            "_same": yes,
-            "agree": yes,
-            "changed": nothing,
-            "returned": lambda v: v,
+        "helpers.checks.drives.arguments": {"_same": yes, "agree": yes},
+        "helpers.lessons.data_parallel.exercises.shards": {
+            "states_there": zero,
+            "seed_there": nothing,
         },
-        "helpers.exercises.lesson_03.shards": {"states_there": zero, "seed_there": nothing},
-        "helpers.exercises.lesson_13.blocks": {"states_there": lambda fn: {"torch": b""}},
-        "helpers.exercises.lesson_13.recompute": {"states_there": lambda fn: {"torch": b""}},
-        "helpers.exercises.random_states": {"here": dict, "seed_all": nothing},
-        "helpers.exercises.lesson_14.shared": {
+        "helpers.lessons.pipelines.exercises.blocks": {"states_there": lambda fn: {"torch": b""}},
+        "helpers.lessons.pipelines.exercises.recompute": {
+            "states_there": lambda fn: {"torch": b""}
+        },
+        "helpers.checks.random_states": {"here": dict, "seed_all": nothing},
+        "helpers.lessons.sharding.exercises.shared": {
             "first_changed": nothing,
             "watched": lambda comm, call: (call(), 0, 0),
         },
-        "helpers.exercises.drives.requests": {"still_open": zero, "all_waited": lambda r, v: v},
-        "helpers.exercises.compare": {"agree": yes},
+        "helpers.checks.drives.requests": {
+            "still_open": zero,
+            "all_waited": lambda r, v: v,
+            "changed": nothing,
+            "returned": lambda v: v,
+        },
+        "helpers.checks.compare": {"agree": yes},
     }
     classes = {
-        "helpers.exercises.drives.requests": {"Requests": {"end": zero}},
-        "helpers.exercises.lesson_13.blocks": {
+        "helpers.checks.drives.requests": {"Requests": {"end": zero}},
+        "helpers.lessons.pipelines.exercises.blocks": {
             "Block": {"kept": zero, "result_kept": no, "drew": lambda b: ""},
             "Made": {"held": zero},
         },
-        "helpers.exercises.lesson_14.kept_weights": {"_Held": {"largest": zero}},
-        "helpers.exercises.drives.rules": {"Given": {"use": lambda *a: "as decided"}},
-        "helpers.exercises.lesson_11.float_products": {"_FloatProducts": {"look": nothing}},
-        "helpers.exercises.lesson_02.shared": {
+        "helpers.lessons.sharding.exercises.kept_weights": {"_Held": {"largest": zero}},
+        "helpers.checks.drives.rules": {"Given": {"use": lambda *a: "as decided"}},
+        "helpers.lessons.quantization.exercises.float_products": {
+            "_FloatProducts": {"look": nothing}
+        },
+        "helpers.lessons.messages.exercises.shared": {
             "Counter": {"__torch_function__": lambda self, f, t, a=(), k=None: f(*a, **(k or {}))}
         },
-        "helpers.exercises.lesson_13.run_stage": {"_Layers": {"note": nothing}},
+        "helpers.lessons.pipelines.exercises.run_stage": {"_Layers": {"note": nothing}},
         "helpers.worker.remote_comm": {"RemoteComm": {"compute": nothing}},
         "helpers.worker.calls": {
             "Calls": {
@@ -99,7 +106,7 @@ def lie(answer):
         },
     }
     global real_seed
-    from helpers.exercises.random_states import seed_all as real_seed
+    from helpers.checks.random_states import seed_all as real_seed
 
     for home, names in patches.items():
         with contextlib.suppress(Exception):
@@ -121,7 +128,7 @@ def lie(answer):
 
 def seed(self, message):
     import torch
-    from helpers.exercises.random_states import seeded
+    from helpers.checks.random_states import seeded
 
     lie.states, lie.generator = seeded(message["seed"]), torch.Generator()
     lie.generator.manual_seed(message["seed"])

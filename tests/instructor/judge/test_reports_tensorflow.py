@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from submissions import as_cell, write
 
-from helpers.exercises import of_lesson
-from helpers.exercises.spec import Exercise
+from helpers.checks import of_lesson
+from helpers.checks.spec import Exercise
 from helpers.instructor.drivers import driver_name
 from helpers.instructor.grades import ExerciseGrade
 from helpers.instructor.judge import Judge
@@ -58,7 +58,7 @@ for home, cases in json.loads({told!r}).items():
     drive, seen, told = getattr(module, name), decode(cases), []
 
     def observation(values):
-        from helpers.exercises.spec import Observation
+        from helpers.checks.spec import Observation
         return Observation(values=values)
 
     def as_reported(*args, seen=seen, told=told, **options):
@@ -110,7 +110,7 @@ from helpers.worker import remote_session
 
 for home in HOMES:
     with contextlib.suppress(ImportError):
-        module = importlib.import_module(f"helpers.exercises.{home}")
+        module = importlib.import_module(f"helpers.checks.{home}")
         for name, value in list(vars(module).items()):
             if name in ("named", "rows_are", "definition_of", "nodes_in", "_may_be", "copies"):
                 setattr(module, name, lambda *args, **options: None)
@@ -177,7 +177,7 @@ def test_what_the_reference_reports_earns_nothing(
 ) -> None:
     cells = []
     for home in HOMES:
-        import_module(f"helpers.exercises.{home}")  # else nothing would be put in its place
+        import_module(f"helpers.checks.{home}")  # else nothing would be put in its place
     if lesson not in told:
         told[lesson] = reported(judges(lesson))
     for each in exercises(lesson):
@@ -220,7 +220,7 @@ def test_a_graph_is_run_alone_and_does_nothing_else(
 
 
 NAMES = """
-from helpers.exercises.lesson_01 import logged
+from helpers.lessons.devices import logged
 build = logged.logs_and_assigns.build
 
 def built(fn, case):

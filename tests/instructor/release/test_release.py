@@ -19,16 +19,18 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers import cli
-from helpers.exercises import check, find, known, lessons, of_lesson
-from helpers.exercises.apart import observe_here
-from helpers.exercises.released import OUTCOMES, LeftOut, is_left_out, left_out
-from helpers.instructor.prune import Modules, scope
+from helpers.checks import check, find, known, lessons, of_lesson
+from helpers.checks.apart import observe_here
+from helpers.checks.released import OUTCOMES, LeftOut, is_left_out, left_out
+from helpers.instructor.prune import Modules, file_of, scope
 from helpers.instructor.release import outcomes, pack
 from helpers.instructor.release.cells import answers
 from helpers.instructor.release.cells import recorded as recorded_cells
-from helpers.instructor.release.pack import answers_in, blind, sources
+from helpers.instructor.release.pack import algorithm_texts, answers_in, blind, in_room
 from helpers.notebook import recorded
 from helpers.notebook.predict import again, predict
+from helpers.notebook.recorded import RECORDED
+from helpers.rooms import names_in, rooms
 
 NOT_THERE = ("solutions/", "tests/", "benchmarks/", "helpers/instructor/", "__pycache__", ".pyc")
 
@@ -123,10 +125,9 @@ def test_a_release_knows_what_wrong_answers_do(
 ) -> None:
     exercise = find("07.1")
     here = {case.name: known.of_case(exercise, case, observe_here) for case in exercise.cases(0)}
-    (tmp_path / "lesson_07").mkdir()
     table = json.dumps({exercise.number: known.kept(exercise)})
-    (tmp_path / "lesson_07" / OUTCOMES).write_text(table, encoding="utf-8")
-    monkeypatch.setattr(known, "_HERE", tmp_path)
+    (tmp_path / OUTCOMES).write_text(table, encoding="utf-8")
+    monkeypatch.setattr(known, "folder", lambda number: tmp_path)
     known.released.cache_clear()
     held = known.released(exercise.number)
     known.released.cache_clear()
@@ -136,8 +137,7 @@ def test_a_release_knows_what_wrong_answers_do(
 
 def test_a_cell_that_needs_an_answer_has_outputs_to_show(packed: Path) -> None:
     with zipfile.ZipFile(packed) as archive:
-        home = f"helpers/exercises/lesson_{packed.stem}"
-        table = json.loads(archive.read(f"{home}/recorded.json"))
+        table = json.loads(archive.read(in_room(packed.stem, RECORDED)))
     needed = {number for entry in table.values() for number, _ in entry["needs"]}
     assert needed == {exercise.number for exercise in of_lesson(packed.stem)}
     assert all(entry["outputs"] for entry in table.values())
@@ -146,12 +146,12 @@ def test_a_cell_that_needs_an_answer_has_outputs_to_show(packed: Path) -> None:
 def test_earlier_lessons_answers_may_be_used(tmp_path: Path) -> None:
     releases.pack_without_hints("03", tmp_path / "03.zip")
     with zipfile.ZipFile(tmp_path / "03.zip") as archive:
-        text = archive.read("helpers/algorithms/messages/collectives.py")
-    assert text == (ROOT / "helpers/algorithms/messages/collectives.py").read_bytes()
+        text = archive.read("helpers/lessons/messages/algorithms/collectives.py")
+    assert text == (ROOT / "helpers/lessons/messages/algorithms/collectives.py").read_bytes()
 
 
 def test_the_answers_are_those_of_this_lesson_and_later_ones() -> None:
-    modules = Modules(sources(ROOT / "helpers/algorithms", "helpers.algorithms"))
+    modules = Modules(algorithm_texts())
     names = {lesson: {name for _, name in answers_in(modules, lesson)} for lesson in ("02", "03")}
     assert {"all_reduce_ring", "fit_latency_bandwidth"} <= names["02"]
     assert "all_reduce_ring" not in names["03"] and "average_gradients" in names["03"]
@@ -210,7 +210,9 @@ def test_arguments_are_no_names_from_outside() -> None:
 
 
 def test_a_spec_without_answers_is_python() -> None:
-    text = blind((ROOT / "helpers/exercises/lesson_02/scatter.py").read_text(encoding="utf-8"))
+    text = blind(
+        (ROOT / "helpers/lessons/messages/exercises/scatter.py").read_text(encoding="utf-8")
+    )
     assert 'cases=visible("02.1"),' in text and "reference=left_out(" in text
     # Of wrong answers, what is said to them alone; of those that a family recognises, nothing.
     said = text.partition("wrong=")[2]  # the table itself goes where nothing names it any more
@@ -249,7 +251,7 @@ def test_a_cell_runs_once_what_it_builds_on_passes(monkeypatch: pytest.MonkeyPat
     key = recorded.digest("".join(cell))
     assert key == recorded.digest("\n".join(line.rstrip() for line in cell))
     monkeypatch.setattr(recorded, "table", lambda: {key: entry([["00.1", "roll_call"]])})
-    monkeypatch.setattr("helpers.exercises.check.known_status", lambda number, fn: fn())
+    monkeypatch.setattr("helpers.checks.check.known_status", lambda number, fn: fn())
     for said, runs in (("passed", True), ("wrong", False), ("not attempted", False)):
         lines = recorded.instead(cell, {"roll_call": lambda said=said: said})
         assert (lines == cell) is runs
@@ -296,11 +298,11 @@ def test_what_a_cell_takes_is_found() -> None:
 
 
 def test_a_lesson_that_could_not_run_with_all_answers_is_refused() -> None:
-    imports = "from helpers.algorithms.messages import collectives"
+    imports = "from helpers.lessons.messages import collectives"
     lesson = lesson_of(imports, "collectives.broadcast_tree")
     with pytest.raises(ValueError, match="Cell c1 names `broadcast_tree`, which answers an exerc"):
         recorded_cells(
-            lesson, lesson, {("helpers.algorithms.messages.collectives", "broadcast_tree")}
+            lesson, lesson, {("helpers.lessons.messages.algorithms.collectives", "broadcast_tree")}
         )
     early = answer_cell(
         lesson_of('mine_or_yours("02.1", scatter)', "def scatter(): ..."), 1, "exercise-02-1"
@@ -318,8 +320,7 @@ def test_recorded_outputs_say_nothing_of_this_machine(packed: Path) -> None:
 def recorded_in(packed: Path) -> str:
     """The texts of a release's recorded outputs."""
     with zipfile.ZipFile(packed) as archive:
-        home = f"helpers/exercises/lesson_{packed.stem}"
-        table = json.loads(archive.read(f"{home}/recorded.json"))
+        table = json.loads(archive.read(in_room(packed.stem, RECORDED)))
     texts = [
         output["text"] if output["output_type"] == "stream" else str(value)
         for one in table.values()
@@ -338,12 +339,12 @@ def test_the_text_points_to_what_is_there(packed: Path) -> None:
     written = "\n".join("".join(cell["source"]) for cell in lesson["cells"])
     for path in re.findall(r"\bhelpers/[\w/]+\.py\b", written):
         assert path in held and "left_out(" not in held[path], path
+    handed = names_in(rooms()[packed.stem])
     for module, name in set(re.findall(r"`(\w+)\.(\w+)`", written)):
-        imported = rf"helpers\.algorithms\.(\w+)(?:\.| import .*\b){module}\b"
-        if name != "py" and (subject := re.search(imported, written)):
-            path = f"helpers/algorithms/{subject[1]}/{module}.py"
+        home, inner = handed.get(module, ("", ""))
+        if name != "py" and ".algorithms." in home and not inner:
             known = rf"^(def|class) {name}\b|^{name}\b.* = (?!left_out)"
-            assert re.search(known, held.get(path, ""), re.M), (module, name)
+            assert re.search(known, held.get(file_of(home), ""), re.M), (module, name)
 
 
 def test_a_stored_comparison_is_made_anew_with_what_is_predicted_now() -> None:

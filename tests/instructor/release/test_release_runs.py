@@ -20,13 +20,14 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from helpers.exercises import find, lessons, of_lesson
-from helpers.exercises.judging import judge_all
-from helpers.exercises.spec import Exercise, WrongAnswer
+from helpers.checks import find, lessons, of_lesson
+from helpers.checks.judging import judge_all
+from helpers.checks.spec import Exercise, WrongAnswer
 from helpers.instructor.build_lesson import CHECK_ID, number_of
 from helpers.instructor.build_notebook import code_cells, read
+from helpers.instructor.release.pack import in_room
 from helpers.notebook.recorded import RECORDED, digest
-from tests.exercises.test_exercises import as_far_as_right
+from tests.checks.test_exercises import as_far_as_right
 from tests.hints import is_its_own
 from tests.selection import in_sample
 
@@ -165,7 +166,7 @@ def test_with_no_answer_and_with_half_of_them(
     session = Session(unpacked)
     half = in_sample(request.node, unpacked.name, "03", "14")
     whole = half or not in_sample(request.node, unpacked.name, *releases.WITH_ANSWERS)
-    path = unpacked / "helpers" / "exercises" / f"lesson_{unpacked.name}" / RECORDED
+    path = unpacked / in_room(unpacked.name, RECORDED)
     table = json.loads(path.read_text(encoding="utf-8"))
     with session.client.setup_kernel(env=releases.environment(unpacked)):
         with_none(session, table, set() if whole else as_with_all(session.notebook, table))

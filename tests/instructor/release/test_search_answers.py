@@ -9,7 +9,7 @@ import planted
 import pytest
 import search_answers
 
-from helpers.exercises import find
+from helpers.checks import find
 
 pytestmark = pytest.mark.thorough  # with the search itself
 
@@ -42,11 +42,11 @@ def test_the_search_finds_answers_in_disguise(
 
 def test_it_finds_what_runs_on_ranks_and_what_is_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
     def swapped(comm: Any, root: int, tensor: Any) -> Any:
-        from helpers.algorithms.messages.collectives import broadcast_tree
+        from helpers.lessons.messages.algorithms.collectives import broadcast_tree
 
         return broadcast_tree(comm, tensor, root)
 
-    from helpers.algorithms.servers.update_rules import Asynchronous, Synchronous
+    from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous, Synchronous
 
     held = [("swapped", swapped), ("Asynchronous", Asynchronous), ("Synchronous", Synchronous)]
     monkeypatch.setattr(search_answers, "candidates", lambda *_: held)

@@ -14,7 +14,7 @@ import pytest
 from in_sandbox import says
 
 import helpers
-from helpers.exercises import lessons, of_lesson
+from helpers.checks import lessons, of_lesson
 from helpers.instructor.drivers import driver_name
 from helpers.instructor.prune import made
 from helpers.instructor.sandbox import Sandbox, SandboxError
@@ -41,16 +41,16 @@ def test_the_course_folder_holds_what_is_listed_and_nothing_else(sandbox: Sandbo
     files = course_files("03")
     assert sorted(says(sandbox, body)) == sorted(f"/course/{name}" for name in files)
     assert "helpers/worker/zygote.py" in files
-    assert "helpers/algorithms/messages/collectives.py" in files
-    for secret in ("instructor", "data_parallel", "bucket", "learning_rate"):
+    assert "helpers/lessons/messages/algorithms/collectives.py" in files
+    for secret in ("instructor", "data_parallel/algorithms", "bucket", "learning_rate"):
         assert not any(secret in name for name in files)
 
 
 @pytest.mark.parametrize("lesson", lessons())
 def test_of_an_exercise_its_driver_is_there_and_no_case_claim_or_answer(lesson: str) -> None:
-    files = {name: text for name, text in course_files(lesson).items() if "/lesson_" in name}
+    files = {name: text for name, text in course_files(lesson).items() if "/exercises/" in name}
     homes = {driver_name(exercise.drive).partition(":")[0] for exercise in of_lesson(lesson)}
-    assert {home.replace(".", "/") + ".py" for home in homes if ".lesson_" in home} <= set(files)
+    assert {home.replace(".", "/") + ".py" for home in homes if ".exercises." in home} <= set(files)
     for text in files.values():
         names = {name for one in ast.parse(text).body for name in made(one)}
         secret = {
@@ -67,8 +67,7 @@ def test_of_an_exercise_its_driver_is_there_and_no_case_claim_or_answer(lesson: 
 
 
 def test_the_first_lesson_is_given_no_algorithm() -> None:
-    names = [name for name in course_files("00") if "algorithms" in name]
-    assert names == ["helpers/algorithms/__init__.py"]
+    assert [name for name in course_files("00") if "algorithms" in name] == []
 
 
 @pytest.mark.real
@@ -87,8 +86,8 @@ def test_hidden_modules_cannot_be_imported(sandbox: Sandbox) -> None:
     body = """
         import importlib
         found = []
-        bucket = "algorithms.data_parallel.bucket"
-        for name in ("instructor", "exercises.lesson_02", bucket, "commands", "setup"):
+        bucket = "lessons.data_parallel.algorithms.bucket"
+        for name in ("instructor", "lessons.messages.exercises", bucket, "commands", "setup"):
             try:
                 importlib.import_module("helpers." + name)
                 found.append(name)

@@ -13,7 +13,7 @@ import in_sandbox
 import pytest
 from in_sandbox import Person, gone, says
 
-from helpers.engines.own_time import descendants
+from helpers.engine.own_time import descendants
 from helpers.instructor.sandbox import Sandbox, SandboxError, missing, probe
 from helpers.instructor.sandbox.users import FIRST_UID, user_of
 
@@ -36,7 +36,7 @@ STARTER = """
 import sys, time
 sys.path.insert(0, "tests")
 from helpers.instructor.sandbox import Sandbox
-from helpers.engines.own_time import descendants
+from helpers.engine.own_time import descendants
 from helpers.instructor.sandbox.users import FIRST_UID, user_of
 from in_sandbox import Person
 sandbox = Sandbox({number}, "02", {mode!r})

@@ -9,11 +9,11 @@ import in_sandbox
 import pytest
 from in_sandbox import says
 
-from helpers.engines import wire
+from helpers.engine import wire
 from helpers.instructor.sandbox import Sandbox
 
 RUN = """
-    from helpers.exercises.drives.ranks import in_place, on_ranks
+    from helpers.checks.drives.ranks import in_place, on_ranks
     from helpers.worker.real_ranks import run_on_real_ranks
     import torch
 

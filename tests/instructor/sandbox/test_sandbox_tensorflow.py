@@ -15,7 +15,7 @@ MIRRORED = """
 import sys
 assert "tensorflow" in sys.modules
 import tensorflow as tf
-from helpers.exercises.drives.tf import cpus
+from helpers.checks.drives.tf import cpus
 strategy = tf.distribute.MirroredStrategy(cpus(3))
 with strategy.scope():
     weight = tf.Variable(1.0)
@@ -24,7 +24,7 @@ return float(total)
 """
 SESSION = """
 import tensorflow as tf
-from helpers.exercises.drives.tf import settings
+from helpers.checks.drives.tf import settings
 v1 = tf.compat.v1
 with tf.Graph().as_default() as graph:
     with tf.device("/CPU:0"):

@@ -14,7 +14,7 @@ import pytest
 from leaks import ROOT, bare, leaks, solution_regions
 from site_pages import Page, pages, read, texts
 
-from helpers.exercises import everything, lessons
+from helpers.checks import everything, lessons
 from helpers.instructor.build import notebooks
 from helpers.instructor.build_check import MARKS
 from helpers.instructor.site import build_site, contents

@@ -1,6 +1,1 @@
-"""The exercises of lesson NN, my subject."""
-
-# The modules of helpers.algorithms that hold what this lesson builds.
-BUILDS: tuple[str, ...] = ()
-# The modules of helpers.algorithms that its answers stand on, and that nobody has to write.
-GIVES: tuple[str, ...] = ("servers.rule", "servers.cure")
+"""The exercises of lesson NN, a file each."""

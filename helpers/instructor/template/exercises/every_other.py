@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from helpers.algorithms.servers.cure import Cure
-from helpers.algorithms.servers.rule import Decision, Rule
-from helpers.exercises.common import WORLDS, rng
-from helpers.exercises.compare import agree, count, describe
-from helpers.exercises.drives.rules import cure_turns
-from helpers.exercises.spec import Case, Exercise, Observation
-from helpers.exercises.table import wrong_answers
+from helpers.checks.common import WORLDS
+from helpers.checks.compare import agree, count, describe
+from helpers.checks.drives.rules import cure_turns
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
+from helpers.checks.table import wrong_answers
+from helpers.engine.servers.cure import Cure
+from helpers.engine.servers.rule import Decision, Rule
 
 
 def cases(seed: int) -> list[Case]:
@@ -103,9 +103,7 @@ doubles the others
 EXERCISE = Exercise(
     number="NN.3",
     title="Every other gradient",
-    stars=2,
-    minutes=10,
-    points=2,
+    size=Size(stars=2, minutes=10, points=2),
     function="EveryOther",
     asks="of the gradients that come, the first is handed on, the second discarded, and so on.",
     cases=cases,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from helpers.exercises.common import WORLDS, rng, self_hint
-from helpers.exercises.compare import close, count, describe
-from helpers.exercises.drives.ranks import on_ranks
-from helpers.exercises.spec import Case, Exercise, Mistake, Observation
-from helpers.exercises.table import wrong_answers
+from helpers.checks.common import WORLDS, self_hint
+from helpers.checks.compare import close, count, describe
+from helpers.checks.drives.ranks import on_ranks
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
+from helpers.checks.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -83,9 +83,7 @@ sends to itself
 EXERCISE = Exercise(
     number="NN.1",
     title="A mean on rank 0",
-    stars=1,
-    minutes=6,
-    points=1,
+    size=Size(stars=1, minutes=6, points=1),
     function="mean_on_rank_0",
     asks="every rank but rank 0 sends its tensor to rank 0, which returns the mean of all.",
     cases=cases,

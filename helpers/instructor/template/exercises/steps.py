@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from helpers.exercises.common import rng
-from helpers.exercises.compare import count, describe
-from helpers.exercises.drives.calling import plain_call
-from helpers.exercises.spec import Case, Exercise, Observation
-from helpers.exercises.table import wrong_answers
+from helpers.checks.compare import count, describe
+from helpers.checks.drives.calling import plain_call
+from helpers.checks.spec import Case, Exercise, Observation, Size, rng
+from helpers.checks.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
@@ -71,9 +70,7 @@ counts a part of a step
 EXERCISE = Exercise(
     number="NN.2",
     title="Steps an epoch",
-    stars=1,
-    minutes=5,
-    points=1,
+    size=Size(stars=1, minutes=5, points=1),
     function="steps_an_epoch",
     asks="how many batches it takes until every row was used; the last one may be smaller.",
     cases=cases,

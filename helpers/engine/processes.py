@@ -1,0 +1,291 @@
+"""The engine of real ranks: processes on this machine, forked from a clean server process."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import selectors
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from helpers.engine import report
+from helpers.engine.board import Board
+from helpers.engine.client import SERVER_GONE, Client, client_for
+from helpers.engine.errors import RunError, RunInterrupted
+from helpers.engine.hosts.network import Network
+from helpers.engine.output import RankOutput, show_output
+from helpers.engine.own_time import Limit, OwnTime, descendants
+from helpers.engine.plan import Failure, Plan, environment
+from helpers.engine.trace import Event, RankStats, Results, Stats, Trace, with_computing
+from helpers.engine.waiting import LOOK_SECONDS, TELLS_ENDINGS, Patience, Watch, is_ending
+from helpers.engine.wire import (
+    Parcel,
+    anonymous_file,
+    pack_function,
+    receive_message,
+    unpack_value,
+)
+
+DEATH_SECONDS = 0.1  # after its connections have closed, a process has ended by then, mostly
+
+
+def readable(sock: socket.socket, seconds: float = 0.0) -> bool:
+    """Whether something, or the end, can be read from a socket within so many seconds."""
+    poll = select.poll()  # takes any descriptor, unlike select.select
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(1000 * seconds))
+
+
+def run_processes(
+    fn: Callable[..., Any],
+    args: Sequence[Any],
+    ranks: int,
+    framework: str = "torch",
+    timeout: float = 60.0,
+    transport: str = "shared memory",
+    device: str | None = None,
+    threads: int = 1,
+    show: bool = True,
+    names: Sequence[str] = (),
+    network: Network | None = None,
+    own_time: float | None = None,
+) -> Results:
+    """Run `fn(comm, *args)` on real ranks; see `helpers.run` for what comes back and is raised.
+
+    own_time: seconds that all ranks together may compute, and as many that all may sleep. Raises
+    `own_time.Late` after these.
+    names: what stands before what the ranks print, if not "rank 0" and so on. network: the
+    virtual hosts that they are on. Raises NoHosts where this machine gives none.
+    """
+    parcel = pack_function(fn, args)
+    try:
+        while True:
+            client = client_for(framework, network is not None)
+            with client.lock:
+                if not client.alive:  # another thread's run took the server down
+                    continue
+                plan = Plan(
+                    ranks,
+                    framework,
+                    transport,
+                    device,
+                    threads,
+                    timeout,
+                    environment(client.given),
+                    [path or os.getcwd() for path in sys.path],
+                    os.getcwd(),
+                    parcel.head,
+                    network,
+                )
+                run = LocalRun(client, plan, parcel, show, names, own_time)
+                try:
+                    return run.results()
+                finally:
+                    run.close()
+    finally:
+        parcel.close()
+
+
+class LocalRun:
+    """One run while it goes on: sockets to the ranks, what they have answered and printed."""
+
+    def __init__(
+        self,
+        client: Client,
+        plan: Plan,
+        parcel: Parcel,
+        show: bool,
+        names: Sequence[str] = (),
+        own_time: float | None = None,
+    ) -> None:
+        self.client, self.plan, self.show = client, plan, show
+        self.names = list(names) or [f"rank {rank}" for rank in range(plan.size)]
+        self.answers: dict[int, tuple[Any, Any]] = {}
+        self.controls: list[socket.socket] = []
+        self.outputs: list[RankOutput] = []
+        self.stacks: list[int] = []
+        self.selector = selectors.DefaultSelector()
+        board = anonymous_file(Board.bytes(plan.size))
+        self.board = Board(board, plan.size)
+        try:
+            self.pids = self.start(board, parcel)
+        except BaseException as error:
+            client.destroy()
+            self.close()
+            if isinstance(error, KeyboardInterrupt):
+                raise RunInterrupted("The run was interrupted before its ranks started.") from None
+            raise
+        self.patience = Patience(plan.timeout, self.processes)
+        self.limit = Limit(OwnTime(self.processes), own_time) if own_time else None
+
+    def start(self, board: int, parcel: Parcel) -> list[int]:
+        """Make what connects the ranks with this process, and fork them; returns their ids."""
+        given, theirs = [board], [board]
+        try:
+            for rank in range(self.plan.size):
+                mine, control = socket.socketpair()
+                self.controls.append(mine)
+                theirs.append(control.detach())
+                reader, writer = os.pipe()
+                theirs.append(writer)
+                live = self.show and rank == 0
+                self.outputs.append(RankOutput(self.names[rank], reader, live))
+                self.stacks.append(anonymous_file())
+                given += [*theirs[-2:], self.stacks[-1]]
+            # The last descriptor is the parcel's; where it has none, any will do.
+            given.append(parcel.fd if parcel.fd is not None else board)
+            return self.client.start(self.plan, given)
+        finally:
+            for fd in theirs:
+                os.close(fd)
+
+    def processes(self) -> list[int]:
+        """Those of the ranks, and of all that they have started."""
+        return [pid for rank in self.pids for pid in descendants(rank)]
+
+    def results(self) -> Results:
+        """Wait for every rank. Raises RunError or RunInterrupted as soon as one goes wrong."""
+        try:
+            self.supervise()
+        except KeyboardInterrupt:
+            raise RunInterrupted(report.interrupted(self)) from None
+        finally:
+            # What frameworks print because their peers are being ended is nobody's output.
+            try:
+                for output in self.outputs:
+                    output.finish()
+            finally:  # whatever comes of showing it
+                self.client_end()
+            if self.show:
+                show_output(["", *(output.text for output in self.outputs[1:])], self.names)
+        return self.collect()
+
+    def supervise(self) -> None:
+        """Handle what the ranks send until all have answered."""
+        watch = Watch(self, lambda: report.deadlocked(self))
+        for rank, control in enumerate(self.controls):
+            self.selector.register(control, selectors.EVENT_READ, ("control", rank))
+            self.selector.register(self.outputs[rank].fd, selectors.EVENT_READ, ("output", rank))
+        self.selector.register(self.client.socket, selectors.EVENT_READ, ("server", -1))
+        while len(self.answers) < self.plan.size:
+            left = self.patience.left
+            if left <= 0:
+                raise report.timed_out(self)
+            for key, _ in self.selector.select(min(left, LOOK_SECONDS)):
+                self.handle(*key.data)
+            watch.look()
+            if self.limit is not None:
+                self.limit.check()
+
+    def handle(self, what: str, rank: int) -> None:
+        """One thing has come: output, an answer, or the end of a process."""
+        if what == "output":
+            if not self.outputs[rank].read():
+                self.selector.unregister(self.outputs[rank].fd)
+        elif what == "control":
+            self.receive(rank)
+        else:
+            self.ended(lambda: [self.client.exits()])
+
+    def ended(self, told: Callable[[], list[tuple[int, int]]]) -> None:
+        """Take what the server tells of processes that have ended. Raises RankDied."""
+        try:
+            exits = told()
+        except (EOFError, OSError):
+            raise RunError(SERVER_GONE) from None
+        for rank, code in exits:
+            # A process that the rank had forked may hold its socket: read only what is there.
+            if rank not in self.answers and readable(self.controls[rank]):
+                self.receive(rank)
+            if rank not in self.answers:
+                raise report.died(self, rank, code)
+
+    def receive(self, rank: int) -> None:
+        """Take a rank's answer. Raises RankFailed where it is an exception."""
+        if rank in self.answers or (answer := self.read_answer(rank)) is None:
+            return
+        what, value, account = answer
+        if what == "failure":
+            # What frameworks raise when a peer has died is not the cause.
+            if not TELLS_ENDINGS:
+                readable(self.client.socket, DEATH_SECONDS)
+            while any(is_ending(self.pids[other]) for other in self.unfinished()):
+                self.ended(self.client.all_exits)
+            self.ended(self.client.all_exits)
+            raise report.failed(self, rank, value, self.failed_too(rank))
+        self.answers[rank] = value, account
+        self.selector.unregister(self.controls[rank])
+
+    def read_answer(self, rank: int) -> tuple[str, Any, Any] | None:
+        """("value" or "failure", what it is, the account of the run); None at the rank's end."""
+        control = self.controls[rank]
+        try:
+            body, fds = receive_message(control)
+        except (EOFError, ConnectionError):
+            if control.fileno() in self.selector.get_map():
+                self.selector.unregister(control)
+            return None
+        what, head, account = pickle.loads(body)
+        parcel = Parcel(head, fds[0] if fds else None)
+        try:
+            return what, unpack_value(parcel, mapped=False), account
+        except Exception as error:
+            raise RunError(
+                f"What rank {rank} returned or raised cannot be taken out of its pickle here: "
+                f"{type(error).__name__}: {error}. Return numbers, tensors, or containers of them.",
+                (rank,),
+            ) from error
+        finally:
+            parcel.close()
+
+    def failed_too(self, first: int) -> dict[int, Failure]:
+        """The exceptions of other ranks that have come by now."""
+        found = {}
+        for rank in self.unfinished():
+            if rank != first and readable(self.controls[rank]):
+                answer = self.read_answer(rank)
+                if answer is not None and answer[0] == "failure":
+                    found[rank] = answer[1]
+        return found
+
+    def collect(self) -> Results:
+        """Put the ranks' answers together."""
+        order = range(self.plan.size)
+        accounts = [self.answers[rank][1] for rank in order]
+        begin = min(span[0] for _, _, _, span in accounts)
+        events, stats, spans, sent = [], [], [], []
+        for recorded, sent_to, messages, (start, end) in accounts:
+            spans.append((start - begin, end - begin))
+            stats.append(RankStats(sum(sent_to.values()), messages, end - start))
+            sent.append(sent_to)
+            for rank, kind, first, last, *rest in recorded:
+                events.append(Event(rank, kind, first - begin, last - begin, *rest))
+        trace = Trace(with_computing(events, spans), self.plan.size)
+        texts = [output.text for output in self.outputs]
+        network = self.plan.network
+        hosts = network.hosts if network else (0,) * self.plan.size
+        values = [self.answers[rank][0] for rank in order]
+        return Results(values, trace, Stats(stats, sent, hosts), texts)
+
+    def unfinished(self) -> list[int]:
+        """The ranks that have not answered yet."""
+        return [rank for rank in range(self.plan.size) if rank not in self.answers]
+
+    def client_end(self) -> None:
+        """End every process of the run."""
+        if not self.client.socket._closed:  # type: ignore[attr-defined]
+            self.client.end()
+
+    def close(self) -> None:
+        """Give back every descriptor."""
+        self.selector.close()
+        self.board.close()
+        for control in self.controls:
+            control.close()
+        for output in self.outputs:
+            output.close()
+        for stack in self.stacks:
+            os.close(stack)

@@ -1,0 +1,256 @@
+"""Parameter servers and workers as real processes on this machine, with any rule.
+
+Gradients and weights go through shared memory; a pipe into each server keeps the order in which
+they arrive. The processes are made by one rank of `helpers.run`, so the notebook stays clean: an
+interrupt, a time-out or an error leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from helpers.engine.comm import Comm
+from helpers.engine.errors import Deadlock, RunError, RunInterrupted, RunTimeout
+from helpers.engine.hosts.network import Network
+from helpers.engine.processes import run_processes
+from helpers.engine.rank import describe_failure
+from helpers.engine.real import Recorder
+from helpers.engine.run import MAX_PROCESSES
+from helpers.engine.servers.client import MakeClient
+from helpers.engine.servers.job import COMPUTING, EVENT, Job, Pipe, Plan
+from helpers.engine.servers.parameter_server import Message, Server, check_fit, cut, join
+from helpers.engine.servers.places import Places
+from helpers.engine.servers.real_report import TrainingFailed, failed, own
+from helpers.engine.servers.slots import Slots
+from helpers.engine.servers.snapshot import Known, Vault
+from helpers.engine.servers.supervisor import Ending, Story, Supervisor
+from helpers.engine.servers.task import Task
+from helpers.engine.servers.training import MakeRule, Point, ServerRecord, Training
+from helpers.engine.trace import Event, Kind, Trace
+from helpers.engine.wire import anonymous_file
+
+NO_FORK = (
+    "This system cannot fork, and real servers and workers are forked from one process. "
+    'engine="virtual" trains here, and the same order of arrivals gives the same weights.'
+)
+_AFTERWARDS = 60.0  # seconds beyond the time-out, to look at the model and to say what went wrong
+
+
+def train_processes(
+    make_rule: MakeRule,
+    make_client: MakeClient,
+    task: Task,
+    workers: int,
+    servers: int,
+    batch: int,
+    updates: int | None,
+    evaluate_every: int = 0,
+    order: Sequence[Sequence[Message]] | None = None,
+    timeout: float = 60.0,
+    snapshot_every: int = 100,
+    write_through: bool = False,
+    slow: Mapping[int, float] | None = None,
+    kill: Mapping[str, float | Sequence[float]] | None = None,
+    trace: bool = False,
+    network: Network | None = None,
+    places: Places | None = None,
+) -> Training:
+    """Train on real processes, until every server has made exactly `updates` updates.
+
+    order: logs, one a server, that the servers follow to their ends, instead of taking up what
+    comes first. timeout: seconds for the training. snapshot_every: updates between two snapshots
+    of a server, 0 for none. write_through: save before anything leaves a server, so that its death
+    costs no update. slow: extra seconds of a worker's steps. kill: for demonstrations, whom to
+    kill with SIGKILL and when: {"server 0": 57} after its 57th update, {"worker 3": 10} after 10
+    steps, {"server 0": 0.5} after 0.5 s (a number with a point counts seconds); several in a list.
+
+    network, places: the hosts of `helpers.train(engine="hosts")`, their links, and who is where.
+
+    Raises TrainingFailed (with a worker's or server's own traceback, or where no worker is left),
+    Deadlock where all wait for each other, RunTimeout, RunInterrupted; RunError where the system
+    cannot fork. Nothing is left behind.
+    """
+    if not hasattr(os, "fork"):
+        raise RunError(NO_FORK)
+    timeout = float(timeout)
+    logs = None if order is None else [[Message(*m) for m in log] for log in order]
+    status = anonymous_file()
+    plan = Plan(
+        make_rule, make_client, task, workers, servers, batch, updates, evaluate_every, logs,
+        timeout, snapshot_every, write_through, dict(slow or {}), moments(kill or {}), trace,
+        f"/proc/{os.getpid()}/fd/{status}", places,
+    )  # fmt: skip
+    try:
+        check(plan)
+        results = run_processes(
+            supervise, (plan,), 1, timeout=timeout + _AFTERWARDS, show=False, device="cpu",
+            network=network,
+        )  # fmt: skip
+    except RunInterrupted:
+        text = "The training was interrupted; its servers and workers have been ended.\n"
+        last = os.pread(status, os.fstat(status).st_size, 0).decode()
+        raise RunInterrupted((text + last).rstrip()) from None
+    finally:
+        os.close(status)
+    if results.output[0]:
+        print(results.output[0], end="", flush=True)
+    return outcome(*results[0])
+
+
+def moments(kill: Mapping[str, float | Sequence[float]]) -> dict[str, tuple[int | float, ...]]:
+    """For each name its moments: int counts updates or steps, float seconds."""
+    for name, given in kill.items():
+        if isinstance(given, str):
+            raise TypeError(f"kill says {given!r} for {name}: give a number, or several in a list.")
+    listed = {k: v if isinstance(v, Sequence) else (v,) for k, v in kill.items()}
+    return {
+        name: tuple(int(m) if hasattr(m, "__index__") else float(m) for m in given)
+        for name, given in listed.items()
+    }
+
+
+def check(plan: Plan) -> None:
+    """Raise ValueError for what cannot be."""
+    if plan.updates is None and plan.order is None:
+        raise ValueError("Say when the training is to end: give updates= or an order=.")
+    if plan.order is not None and len(plan.order) != plan.servers:
+        raise ValueError(
+            f"An order has one log for each server: {plan.servers}, not {len(plan.order)}."
+        )
+    if not plan.timeout > 0:
+        raise ValueError(f"timeout={plan.timeout} is not a time; give seconds above 0.")
+    if plan.snapshot_every < 0:
+        raise ValueError(f"snapshot_every={plan.snapshot_every}: give updates, or 0 for never.")
+    for worker, seconds in plan.slow.items():
+        if worker not in range(plan.workers) or not 0 <= seconds < math.inf:
+            raise ValueError(
+                f"slow={{{worker!r}: {seconds!r}}}: name a worker from 0 to {plan.workers - 1} and "
+                "the seconds that each of its steps takes longer."
+            )
+    known = [f"server {n}" for n in range(plan.servers)]
+    known += [f"worker {n}" for n in range(plan.workers)]
+    if len(known) > MAX_PROCESSES:
+        raise ValueError(
+            f"{plan.workers} workers and {plan.servers} servers are too many: a machine runs "
+            f"{MAX_PROCESSES} processes at most here, the virtual clock thousands."
+        )
+    for name, given in plan.kill.items():
+        if name not in known:
+            raise ValueError(f"kill names {name!r}; there are {', '.join(known)}.")
+        if not all(0 < moment < math.inf for moment in given):
+            raise ValueError(f"kill={{{name!r}: {given}}}: give updates, steps or seconds above 0.")
+
+
+def outcome(what: str, value: Any) -> Training:
+    """The training, or the error that ended it. Runs in the notebook, which knows its cells."""
+    if what == "trained":
+        return value
+    if what == "wrong":
+        raise {"TypeError": TypeError, "ValueError": ValueError}[value[0]](value[1])
+    if what == "failed":
+        name, failure = value
+        raise failed(name, pickle.loads(failure)) from None
+    if what == "stuck":
+        raise Deadlock(*value) from None
+    if what == "late":
+        text, stacks = value
+        for name, frames in stacks.items():
+            text += f"\n{name} is computing:\n" + "".join(own(frames).format())
+        workers = [int(name.split()[1]) for name in stacks if name.startswith("worker")]
+        raise RunTimeout(text.rstrip(), tuple(workers)) from None
+    raise TrainingFailed(value) from None
+
+
+def supervise(comm: Comm, plan: Plan) -> tuple[str, Any]:
+    """The one rank: makes the job and runs it. Returns: how it ended, and what is to be told."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()  # its threads would not be in the forks
+    try:
+        job = make_job(plan)
+    except Wrong as error:
+        return "wrong", error.args
+    except BaseException as error:
+        failure = describe_failure(error, Recorder(0))
+        return "failed", ("the training's start", pickle.dumps(failure))
+    try:
+        story = Supervisor(job).run()
+    except Ending as ending:
+        return ending.what, ending.value
+    return "trained", result(job, story)
+
+
+class Wrong(Exception):
+    """What was asked for cannot be done; the name of the error to raise, and why."""
+
+
+def make_job(plan: Plan) -> Job:
+    """Everything that the processes share, before the first is forked."""
+    initial = plan.task.initial()
+    parts = cut(initial, plan.servers)
+    cores = [Server(plan.make_rule(part)) for part in parts]
+    clients = [plan.make_client() for _ in range(plan.workers)]
+    try:
+        for core in cores:
+            check_fit(core.rule, clients[0], plan.workers)
+    except (TypeError, ValueError) as error:
+        raise Wrong(type(error).__name__, str(error)) from error
+    every, updates = plan.evaluate_every, plan.updates or 0
+    if plan.order is not None:
+        updates = max(len(log) for log in plan.order)
+    points = updates // every + 1 if every else 0
+    slots = Slots(initial, [len(part) for part in parts], plan.workers, points)
+    try:
+        known = Known(cores)
+    except Exception as error:
+        text = f"The rule cannot be saved for a restart of its server: {error}."
+        raise Wrong("TypeError", text) from error
+    vaults = [Vault(number, slots, known) for number in range(plan.servers)]
+    to_server = [Pipe() for _ in range(plan.servers)]
+    to_worker = [Pipe() for _ in range(plan.workers)]
+    job = Job(plan, slots, cores, clients, vaults, Pipe(), to_server, to_worker)
+    job.prepare()
+    return job
+
+
+def result(job: Job, story: Story) -> Training:
+    """What the servers saved last, put together."""
+    slots, task = job.slots, job.plan.task
+    records, parts = [], []
+    for s, vault in enumerate(job.vaults):
+        state = vault.load()
+        assert state is not None
+        core = state.server
+        parts.append(core.rule.weights)
+        made, into, out = core.rule.version, int(slots.bytes_in[s]), int(slots.bytes_out[s])
+        record = ServerRecord(core.log, core.updates, core.dropped, made, into, out)
+        record.lost, record.story = story.lost[s], story.restarts[s]
+        records.append(record)
+    curve = []
+    for look in range(slots.looks.shape[1]):
+        moment = float(slots.looks[:, look].max())
+        if not math.isnan(moment):
+            weights = join([seen[look] for seen in slots.seen])
+            curve.append(Point(moment, look * job.plan.evaluate_every, task.error(weights)))
+    weights = join(parts)
+    training = Training(weights, float(slots.finished.max()), curve, records, task.error(weights))
+    training.died, training.trace = story.died, make_trace(job) if job.plan.trace else None
+    return training
+
+
+def make_trace(job: Job) -> Trace:
+    """What the workers noted, in seconds since the training began."""
+    events, began, end = [], float(job.slots.began[0]), float(job.slots.finished.max())
+    for worker, fd in enumerate(job.events):
+        data = os.pread(fd, os.fstat(fd).st_size, 0)
+        for kind, start, stop in EVENT.iter_unpack(data[: len(data) // EVENT.size * EVENT.size]):
+            if start - began < end:
+                name: Kind = "computing" if kind == COMPUTING else "waiting"
+                first, last = max(start - began, 0.0), min(stop - began, end)
+                events.append(Event(worker, name, first, max(first, last)))
+    return Trace(events, job.plan.workers)

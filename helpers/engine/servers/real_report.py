@@ -1,0 +1,167 @@
+"""What is said of a training on real processes: who waits for whom, who died, what was lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+
+from helpers.engine import report
+from helpers.engine.errors import RunError
+from helpers.engine.plan import Failure
+from helpers.engine.servers import parameter_server
+from helpers.engine.servers.job import Job
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_CORE = parameter_server.__file__
+
+
+class TrainingFailed(RunError):
+    """A server or a worker raised an exception, or none is left.
+
+    who: "worker 2". kind: the exception's class name; message: its text.
+    """
+
+    def __init__(self, report: str, who: str = "", kind: str = "", message: str = "") -> None:
+        super().__init__(report)
+        self.who, self.kind, self.message = who, kind, message
+
+
+def failed(name: str, failure: Failure) -> TrainingFailed:
+    """A process of the training, or what prepares it, raised an exception."""
+    text = f"{failure.kind}: {failure.message}" if failure.message else failure.kind
+    told = f"{name[0].upper()}{name[1:]} raised {text}"
+    lines = "".join(own(failure.frames).format())
+    if lines:
+        told += f"\nTraceback of {name} (most recent call last):\n{lines}{text}"
+    told += "".join(map(report.behind, failure.origins))
+    return TrainingFailed(told, name, failure.kind, failure.message)
+
+
+def own(frames: traceback.StackSummary) -> traceback.StackSummary:
+    """Frames without those of the engine, and of what it runs, where others are left."""
+    kept = [frame for frame in frames if os.path.dirname(frame.filename) != _HERE]
+    kept = [frame for frame in kept if frame.filename != _CORE] or kept
+    return report.clean(traceback.StackSummary.from_list(kept))
+
+
+def count(number: int, noun: str) -> str:
+    """ "1 update", "2 updates"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def names(kind: str, numbers: Iterable[int]) -> str:
+    """ "worker 2", "workers 0, 1 and 3"."""
+    listed = [str(number) for number in numbers]
+    if len(listed) == 1:
+        return f"{kind} {listed[0]}"
+    return f"{kind}s {', '.join(listed[:-1])} and {listed[-1]}"
+
+
+def death(code: int) -> str:
+    """How a process ended: "was killed by signal 9 (SIGKILL)"."""
+    if code < 0:
+        return f"was killed by signal {-code} ({signal.Signals(-code).name})"
+    return f"ended its process with exit code {code}"
+
+
+def restart(server: int, how: str, at: int, saved: int) -> str:
+    """A server died and a new one took its place."""
+    lost = at - saved
+    start = f"its snapshot at update {saved}" if saved else "the start"
+    if not lost:
+        return f"server {server} {how} after update {at} and went on from there: no update was lost"
+    was = "was" if lost == 1 else "were"
+    return (
+        f"server {server} {how} after update {at} and went on from {start}: "
+        f"{count(lost, 'update')} {was} lost"
+    )
+
+
+def in_vain(server: int, times: int, restarts: Sequence[str]) -> str:
+    """A server dies again and again."""
+    return (
+        f"Server {server} has died {times} times and makes no more updates in between, so it is "
+        f"not started again. The last time: {restarts[-1]}."
+    )
+
+
+def all_dead(job: Job, died: Mapping[int, str]) -> str:
+    """Nobody is left who computes."""
+    made = int(job.slots.version.min())
+    wanted = f" of {job.plan.updates}" if job.plan.updates else ""
+    stories = "\n".join(died[worker].removesuffix("; the others went on") for worker in died)
+    return (
+        f"All {count(job.plan.workers, 'worker')} have died after {made}{wanted} updates; nobody "
+        f"is left to compute gradients.\n{stories}"
+    )
+
+
+def stuck(job: Job) -> tuple[str, dict[int, str]]:
+    """All wait for each other. Returns: the report, and for each worker what it waits for."""
+    waits = waiting_workers(job)
+    told = "\n".join(progress(job))
+    return (
+        "Nobody can go on: every worker waits for an answer, and the servers have taken up all "
+        f"that they may. A rule has to release somebody in the end.\n{told}",
+        waits,
+    )
+
+
+def late(job: Job, pids: Mapping[str, int]) -> tuple[str, dict[str, traceback.StackSummary]]:
+    """The time is up. Returns: who waits for whom, and what code each process is in."""
+    text = (
+        f"After {job.plan.timeout:g} s the training had not ended; a longer one needs "
+        f"timeout=seconds.\n" + "\n".join(progress(job))
+    )
+    busy = [f"worker {w}" for w in computing(job)]
+    busy += [f"server {s}" for s, idle in enumerate(job.slots.idle) if not idle]
+    return text, report.where({n: (pids[n], job.stacks[n]) for n in busy if n in pids})
+
+
+def progress(job: Job) -> list[str]:
+    """What each server has made and for whom it waits, a line each."""
+    lines = []
+    for s in range(job.plan.servers):
+        made = f"server {s} has made {count(int(job.slots.version[s]), 'update')}"
+        if job.plan.updates and job.plan.order is None:
+            made += f" of {job.plan.updates}"
+        if job.slots.complete[s]:
+            lines.append(f"{made}; it is done")
+            continue
+        lines.append(f"{made}; {server_waits(job, s)}")
+    for worker, words in waiting_workers(job).items():
+        lines.append(f"worker {worker} {words}")
+    return lines
+
+
+def server_waits(job: Job, s: int) -> str:
+    """What a server waits for: "it waits for a gradient of worker 2"."""
+    slots = job.slots
+    if not slots.idle[s]:
+        return "it is at work"
+    out = [w for w in range(job.plan.workers) if not slots.gone[w]]
+    silent = [w for w in out if slots.asked[s, w] == slots.answered[s, w]]
+    held = [w for w in out if slots.asked[s, w] > slots.taken[s, w]]
+    if job.plan.order is not None and held:
+        return f"{names('worker', held)} came, but the next in its order is another"
+    if silent:
+        return f"it waits for gradients of {names('worker', silent)}"
+    return "it waits, and every worker waits for an answer"
+
+
+def computing(job: Job) -> list[int]:
+    """The workers that wait for nobody."""
+    waits = waiting_workers(job)
+    return [w for w in range(job.plan.workers) if w not in waits and not job.slots.gone[w]]
+
+
+def waiting_workers(job: Job) -> dict[int, str]:
+    """For each worker that waits, in words, for whom."""
+    found = {}
+    for w, column in enumerate(job.slots.waiting().T):
+        servers = [s for s, waits in enumerate(column.tolist()) if waits]
+        if servers and not job.slots.gone[w]:
+            found[w] = f"waits for {names('server', servers)} to answer"
+    return found

@@ -1,0 +1,1 @@
+"""What the cells of lesson NN draw, with captions and alt texts."""

@@ -1,0 +1,1 @@
+"""The exercises of lesson 15, a file each."""

@@ -1,0 +1,1 @@
+"""Data, models and runs of the cells of lesson 15."""

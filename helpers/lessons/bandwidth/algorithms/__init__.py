@@ -1,0 +1,1 @@
+"""What lesson 09 builds, and what stands beside it: no process, socket or clock in it."""

@@ -1,0 +1,1 @@
+"""The exercises of lesson 09, a file each."""

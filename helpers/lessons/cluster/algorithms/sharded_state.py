@@ -1,0 +1,113 @@
+"""A sharded model and its optimizer, as what a rank saves; and back, on any number of ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from helpers.lessons.cluster.algorithms.resharding import joined
+from helpers.lessons.messages.algorithms.collectives import all_gather_ring
+from helpers.lessons.sharding.algorithms.sharding import Sharded
+
+if TYPE_CHECKING:
+    from helpers.engine.comm import Comm
+    from helpers.lessons.sharding.algorithms.sharded_row import Flat
+
+PARAMETER = "parameter"
+
+
+def rows_of(model: Sharded) -> dict[str, Flat]:
+    """The model's rows by name, the same on every number of ranks."""
+    units = [*([model.root] if model.root else []), *model.units]
+    flats = [flat for unit in units for flat in unit.flats]
+    return {f"row {number}": flat for number, flat in enumerate(flats)}
+
+
+def state_of(model: Sharded) -> dict[str, Any]:
+    """This rank's part of the model and of its optimizer, between two steps.
+
+    {"rows": {name: {"length": …, "values": {key: slice}, "numbers": {key: number}}}, "common":
+    {"groups": …, "buffers": …}}. A row has the parameters' slice, in the optimizer's type, and the
+    slices of the optimizer's state; numbers are what it keeps once a row, such as Adam's step.
+    Buffers are those of rank 0. Nothing is copied.
+    """
+    rows = {}
+    for name, flat in rows_of(model).items():
+        own = flat.slice if flat.master is None else flat.master.detach()
+        values, numbers = {PARAMETER: own}, {}
+        for key, value in _optimizer_state(model, flat).items():
+            if isinstance(value, Tensor) and value.dim():
+                values[key] = value
+            elif value is not None:
+                numbers[key] = value
+        rows[name] = {"length": flat.length, "values": values, "numbers": numbers}
+    groups = [
+        {key: value for key, value in group.items() if key != "params"}
+        for group in model.optimizer.param_groups
+    ]
+    buffers = dict(model.model.named_buffers())
+    return {"rows": rows, "common": {"groups": groups, "buffers": buffers}}
+
+
+def load_state(model: Sharded, state: dict[str, Any]) -> None:
+    """Give a model what `state_of` took, cut for this rank by `resharding.resharded`.
+
+    All ranks call it. Raises ValueError where the rows are those of another model, with nothing
+    changed.
+    """
+    rows = rows_of(model)
+    found = {name: row["length"] for name, row in state["rows"].items()}
+    wanted = {name: flat.length for name, flat in rows.items()}
+    if found != wanted:
+        raise ValueError(
+            f"The checkpoint has rows of {list(found.values())} elements, and this model has rows "
+            f"of {list(wanted.values())}: it is one of another model, or in other units."
+        )
+    for name, flat in rows.items():
+        _load_row(model, flat, state["rows"][name])
+    for group, saved in zip(model.optimizer.param_groups, state["common"]["groups"], strict=True):
+        group.update(saved)
+    for name, buffer in model.model.named_buffers():
+        buffer.copy_(state["common"]["buffers"][name])
+
+
+def _load_row(model: Sharded, flat: Flat, row: dict[str, Any]) -> None:
+    kept = {**row["values"], **row["numbers"]}
+    own = kept.pop(PARAMETER)
+    if flat.master is not None:
+        flat.master.detach().copy_(own)
+        model.optimizer.state[flat.master] = {
+            key: value.clone() if isinstance(value, Tensor) else value
+            for key, value in kept.items()
+        }
+    flat.slice.copy_(own)
+    if flat.whole:
+        with torch.no_grad():
+            all_gather_ring(model.comm, flat.full)
+
+
+def _optimizer_state(model: Sharded, flat: Flat) -> dict[str, Any]:
+    if flat.master is None:
+        return {}
+    return dict(model.optimizer.state.get(flat.master, {}))
+
+
+def gathered(comm: Comm, state: dict[str, Any]) -> dict[str, Any] | None:
+    """The state of all ranks as one rank would have it, on rank 0; None on the others.
+
+    All ranks call it. state: as `state_of` makes it. What comes back is what a whole checkpoint
+    holds: a part of one.
+    """
+    rows: dict[str, Any] = {}
+    for name, row in state["rows"].items():
+        values = {}
+        for key, mine in row["values"].items():
+            if comm.rank:
+                comm.send(mine, 0)
+            else:
+                slices = [mine, *(comm.recv(source) for source in range(1, comm.size))]
+                values[key] = joined(slices.__getitem__, row["length"], comm.size, 0, 1)
+        rows[name] = {**row, "values": values}
+    return None if comm.rank else {**state, "rows": rows}

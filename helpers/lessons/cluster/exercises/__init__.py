@@ -1,0 +1,1 @@
+"""The exercises of lesson 17, a file each."""

@@ -1,0 +1,189 @@
+"""What saving costs a training: while it waits, and while it goes on.
+
+All save the same training, on real ranks. In each run a stretch of steps without a save is followed
+by one with a save, so that what else the machine does hits both. The disk is this machine's, or one
+of a given rate a rank: a file system that a thousand ranks share gives each of them little.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import helpers
+from helpers.engine.comm import Comm
+from helpers.lessons.cluster.algorithms.files import RealFolder
+from helpers.lessons.cluster.algorithms.folder import write_safely
+from helpers.lessons.cluster.algorithms.saving import Write
+from helpers.lessons.cluster.experiments.checkpoint_training import Setting, Training
+from helpers.lessons.cluster.experiments.checkpoint_ways import Background, Blocking, Means, Saver
+
+WAYS = ("blocking", "in the background", "torch", "torch, asynchronous")
+BIG = Setting(steps=48, every=8, batch=256, hidden=(512, 512), keep=1)
+
+
+class Cost(NamedTuple):
+    """What a way to save costs: medians over the stretches of one run, on rank 0.
+
+    quiet: seconds a step of a stretch without a save. step: of one that begins with a save and ends
+    when it is complete. waited: seconds for which the save held training up at its call. every:
+    steps of a stretch. saves: how many there were. nbytes: of a rank's part.
+    """
+
+    way: str
+    quiet: float
+    step: float
+    waited: float
+    every: int
+    saves: int
+    nbytes: int
+
+    @property
+    def added(self) -> float:
+        """Seconds that a save adds to the training."""
+        return (self.step - self.quiet) * self.every
+
+
+class PacedFolder(RealFolder):
+    """A folder on a disk that takes so many bytes a second."""
+
+    def __init__(self, path: str | Path, rate: float) -> None:
+        super().__init__(path)
+        self.rate = rate
+
+    def write(self, name: str, data: bytes) -> None:
+        """As in `Folder`, and as long as such a disk takes."""
+        begin = time.perf_counter()
+        super().write(name, data)
+        time.sleep(max(0.0, len(data) / self.rate - (time.perf_counter() - begin)))
+
+
+def paced_saver(
+    way: str, comm: Comm, path: Path, keep: int, rate: float | None, write: Write = write_safely
+) -> Saver:
+    """A saver of one of this module's `WAYS`. rate: bytes a second of a rank's disk, or None."""
+    if way.startswith("torch"):
+        return _torch_saver(comm, path, way != "torch", keep, rate)
+    folder = RealFolder(path) if rate is None else PacedFolder(path, rate)
+    if way == "blocking":
+        return Blocking(comm, folder, "sharded", keep, Means(write=write))
+    return Background(comm, folder, keep, write)
+
+
+def _torch_saver(comm: Comm, path: Path, asynchronous: bool, keep: int, rate: float | None) -> Any:
+    from torch.distributed.checkpoint import FileSystemWriter
+    from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
+
+    from helpers.lessons.cluster.experiments.checkpoint_torch import TorchSaver
+
+    class Paced(FileSystemWriter):
+        def write_data(self, plan: Any, planner: Any) -> Any:
+            begin = time.perf_counter()
+            done = super().write_data(plan, planner)
+            nbytes = sum(result.size_in_bytes for result in done.wait())
+            time.sleep(max(0.0, nbytes / (rate or 1) - (time.perf_counter() - begin)))
+            return done
+
+    class PacedSaver(TorchSaver):
+        def save(self, step: int, state: dict[str, Any]) -> None:
+            if rate is not None:
+                self.options["storage_writer"] = Paced(self.folder(step))
+            super().save(step, state)
+
+    # A writer that is given would stage by itself, in an older way than `async_save` alone does.
+    # One stager may serve all saves, since each waits for the one before.
+    stager = DefaultStager(StagingOptions(False, False, False, False))
+    options = {"async_stager": stager} if asynchronous and rate is not None else {}
+    return PacedSaver(comm, path, asynchronous, keep, **options)
+
+
+def trains_paced(
+    comm: Comm, path: str, way: str, setting: Setting, rate: float | None, write: Write
+) -> Cost:
+    """Train, with a save at the begin of every second stretch: what it cost on this rank."""
+    training = Training(comm, setting)
+    saves = paced_saver(way, comm, Path(path), setting.keep, rate, write)
+    training.advance()  # the first step makes the optimizer's state
+    quiet: list[float] = []
+    saving: list[float] = []
+    waited: list[float] = []
+    for stretch in range(setting.steps // setting.every):
+        comm.barrier()
+        begin = time.perf_counter()
+        if stretch % 2:
+            saves.save(training.step, training.state())
+            waited.append(time.perf_counter() - begin)
+        for _ in range(setting.every):
+            training.advance()
+            saves.advance()
+        saves.finish()
+        seconds = (time.perf_counter() - begin) / setting.every
+        (saving if stretch % 2 else quiet).append(seconds)
+    rows = training.state()["rows"].values()
+    nbytes = sum(v.nbytes for row in rows for v in row["values"].values())
+    calm, step, held = (statistics.median(each) for each in (quiet, saving, waited))
+    return Cost(way, calm, step, held, setting.every, len(waited), nbytes)
+
+
+def cost(
+    way: str,
+    ranks: int = 2,
+    setting: Setting = BIG,
+    rate: float | None = 20e6,
+    path: str | Path | None = None,
+    timeout: float = 300.0,
+    write: Write = write_safely,
+) -> Cost:
+    """Measure one way on real ranks.
+
+    rate: bytes a second that a rank's disk takes; None for this machine's. path: a folder to write
+    to, in which a folder is made and taken away again; the system's for temporary files where none
+    is given. write: puts a file into a folder, for the course's own ways. Raises ValueError for
+    another way, or for steps that are too few to compare.
+    """
+    if way not in WAYS:
+        raise ValueError(f"There is no way {way!r}; there are: {', '.join(WAYS)}.")
+    if setting.steps < 2 * setting.every:
+        raise ValueError(
+            f"{setting.steps} steps have no stretch with a save after one without: take "
+            f"{2 * setting.every} or more."
+        )
+    with tempfile.TemporaryDirectory(dir=path) as folder:
+        ran = helpers.run(
+            trains_paced, folder, way, setting, rate, write, ranks=ranks, show=False,
+            device="cpu", timeout=timeout,
+        )  # fmt: skip
+    measured: Cost = ran[0]
+    return measured
+
+
+def costs(ways: Sequence[str] = WAYS, rounds: int = 1, **options: Any) -> dict[str, list[Cost]]:
+    """Each way, in turn, so that what else the machine does hits all. options: of `cost`."""
+    found: dict[str, list[Cost]] = {way: [] for way in ways}
+    for _ in range(rounds):
+        for way in ways:
+            found[way].append(cost(way, **options))
+    return found
+
+
+def hidden(found: dict[str, list[Cost]], way: str, beside: str = "blocking") -> float:
+    """The share of a blocking save's time that a way hides: 1 is all of it, 0 nothing.
+
+    Of the medians of the rounds: what a save of `way` adds, over what one of `beside` adds. NaN
+    where `beside` adds nothing that could be hidden.
+    """
+    added = {name: statistics.median(each.added for each in rows) for name, rows in found.items()}
+    return 1 - added[way] / added[beside] if added[beside] > 0 else math.nan
+
+
+def hidden_words(found: dict[str, list[Cost]], way: str, beside: str = "blocking") -> str:
+    """`hidden` in words, "87 %": noise may take it below nothing or beyond all."""
+    share = hidden(found, way, beside)
+    if math.isnan(share):
+        return "an unknown part (the blocking save added nothing here)"
+    return f"{100 * min(1.0, share):.0f} %" if share > 0 else "nothing"

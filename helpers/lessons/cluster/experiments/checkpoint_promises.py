@@ -1,0 +1,131 @@
+"""What `dcp.async_save` writes where values change after the call: the old ones, or the new.
+
+A tensor of ones is saved; as soon as the call has come back it is filled with twos; only then may
+anything be written. What is found in the checkpoint says what the call promises. That CPU tensors
+were once not copied is https://github.com/pytorch/pytorch/issues/144657, mended by its pull request
+145408; on torch 2.13 the default copies.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+
+from helpers.engine.comm import Comm
+
+AT_THE_CALL, LATER = 1.0, 2.0
+CASES = (
+    "by itself",
+    "a stager",
+    "a stager with shared memory",
+    "staged in a thread",
+    "staged in a thread, waited for",
+    "the writer stages",
+    "one stager for two saves",
+)
+WAIT_SECONDS = 60.0
+
+
+class Saved(NamedTuple):
+    """What was found in a checkpoint. value: 1.0, as at the call, or 2.0, as it was later."""
+
+    case: str
+    value: float
+
+    @property
+    def as_at_the_call(self) -> bool:
+        """Whether training may go on at once."""
+        return self.value == AT_THE_CALL
+
+
+class Blocks:
+    """Stands in a state before the tensor: who copies it has to wait until the gate opens."""
+
+    def __init__(self, gate: threading.Event) -> None:
+        self.gate = gate
+
+    def __deepcopy__(self, memo: Any) -> int:
+        self.gate.wait(WAIT_SECONDS)
+        return 0
+
+
+def promises(comm: Comm, path: str | Path) -> list[Saved]:
+    """Try all cases, on real ranks; all call it. path: of a folder for the checkpoints.
+
+    Each rank has a tensor of its own, and finds it again. Example:
+    `helpers.run(promises, "checkpoints", ranks=2)[0]`.
+    """
+    return [Saved(case, _saved(comm, Path(path), case)) for case in CASES]
+
+
+def _saved(comm: Comm, path: Path, case: str) -> float:
+    import torch.distributed.checkpoint as dcp
+
+    group, gate = dist.new_group(backend="gloo"), threading.Event()
+    folder, name = path / case.replace(" ", "-"), f"of rank {comm.rank}"
+    tensor = torch.full((3,), AT_THE_CALL)
+    options, stager = _options(case, folder), _stager(case)
+    state: dict[str, Any] = {name: tensor}
+    if "in a thread" in case:
+        state = {"first": Blocks(gate), **state}
+    else:
+        options["planner"] = _planner(gate)
+    under_way: Any = dcp.async_save(state, async_stager=stager, process_group=group, **options)
+    if case.endswith("waited for"):
+        gate.set()
+        under_way.staging_completion.result(WAIT_SECONDS)
+    tensor.fill_(LATER)
+    if case == "one stager for two saves":
+        another = dist.new_group(backend="gloo")
+        second = dcp.async_save(
+            state, checkpoint_id=path / "second", async_stager=stager, process_group=another
+        )
+        second.result(WAIT_SECONDS)  # type: ignore[union-attr]
+    gate.set()
+    getattr(under_way, "upload_completion", under_way).result(WAIT_SECONDS)
+    if stager is not None:
+        stager.close()
+    found = torch.zeros(3)
+    dcp.load({name: found}, checkpoint_id=folder, process_group=group)
+    return float(found[0])
+
+
+def _options(case: str, folder: Path) -> dict[str, Any]:
+    from torch.distributed.checkpoint import FileSystemWriter
+
+    if case == "the writer stages":
+        return {"storage_writer": FileSystemWriter(folder)}
+    return {"checkpoint_id": folder}
+
+
+def _stager(case: str) -> Any:
+    """The stager of a case; None where `async_save` has one of its own."""
+    from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
+
+    if case in ("by itself", "the writer stages"):
+        return None
+    # Pinned memory and copies that do not block want a GPU: these two are left out.
+    return DefaultStager(
+        StagingOptions(
+            use_pinned_memory=False,
+            use_shared_memory="shared memory" in case,
+            use_async_staging="in a thread" in case,
+            use_non_blocking_copy=False,
+        )
+    )
+
+
+def _planner(gate: threading.Event) -> Any:
+    """A planner that writes nothing before the gate is open."""
+    from torch.distributed.checkpoint import DefaultSavePlanner
+
+    class Waits(DefaultSavePlanner):
+        def set_up_planner(self, *args: Any, **options: Any) -> None:
+            gate.wait(WAIT_SECONDS)
+            super().set_up_planner(*args, **options)
+
+    return Waits()

@@ -1,0 +1,104 @@
+"""Where a job of two nodes can run from here: on a SLURM, on virtual hosts, or as processes."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from helpers.engine.cluster import files
+from helpers.engine.cluster.run import found_run
+from helpers.engine.slurm import site as sites
+from helpers.engine.trace import Results
+from helpers.setup.places import ROOT
+
+ASK_SECONDS = 30.0
+SITES = "course-slurm-"  # how the folders of the course's own SLURMs are called
+
+
+class Here(NamedTuple):
+    """What takes jobs here. options: for `helpers.run`. slurm: whether it is one. words: which."""
+
+    options: dict[str, Any]
+    slurm: bool
+    words: str
+
+
+def here(nodes: int = 2, ranks_per_node: int = 2, theirs: bool = False) -> Here:
+    """What takes jobs of so many nodes here, started where that can be done.
+
+    theirs: take the SLURM that this machine belongs to, whose queue may make a job wait. Otherwise
+    the one of `./course cluster up`, or one of two nodes that ends with this process; where there
+    is none, ranks run on virtual hosts, and where these cannot be had, as processes. Raises
+    nothing.
+    """
+    job = {"engine": "cluster", "launcher": "slurm", "nodes": nodes}
+    slurm = {**job, "ranks_per_node": ranks_per_node}
+    if (theirs or own()) and (there := answering()):
+        return Here(slurm, True, f"Jobs go to SLURM, whose nodes are {there}.")
+    why = sites.missing()
+    if not why:
+        try:
+            site = sites.start(tied=True)
+        except sites.SiteFailed as error:
+            why = str(error)
+        else:
+            os.environ["SLURM_CONF"] = str(site.conf)  # from now on SLURM's commands find it
+            names = " and ".join(site.nodes())
+            words = f"Jobs go to a SLURM of two nodes, {names}. It ends with this kernel."
+            return Here(slurm, True, words)
+    return without_slurm(why, nodes, ranks_per_node)
+
+
+def own() -> bool:
+    """Whether SLURM's commands find one that the course has started."""
+    named = os.environ.get("SLURM_CONF")
+    return Path(named).parent.name.startswith(SITES) if named else sites.found() is not None
+
+
+def answering() -> str:
+    """The nodes of the SLURM that its commands find, as it names them; "" where none answers."""
+    if shutil.which("sinfo") is None:
+        return ""
+    command = ["sinfo", "--noheader", "--responding", "--format=%N"]
+    try:
+        told = subprocess.run(
+            command, env=sites.environment(), capture_output=True, text=True, timeout=ASK_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return ", ".join(dict.fromkeys(told.stdout.split())) if told.returncode == 0 else ""
+
+
+def without_slurm(why: str, nodes: int, ranks_per_node: int) -> Here:
+    """Virtual hosts or processes in the place of nodes. why: there is no SLURM."""
+    from helpers.engine.hosts import namespaces
+
+    lacking = namespaces.missing() if sys.platform == "linux" else f"this is {sys.platform}."
+    if not lacking:
+        hosts = {"engine": "hosts", "hosts": nodes, "ranks_per_host": ranks_per_node}
+        return Here(hosts, False, f"{why}\nJobs go to {nodes} virtual hosts of lesson 09 instead.")
+    ranks = {"ranks": nodes * ranks_per_node}
+    words = f"{why}\nThere are no virtual hosts either: {lacking}\nJobs go to processes instead."
+    return Here(ranks, False, words)
+
+
+def filled_in(ran: Results) -> str:
+    """The lines that `helpers.run` wrote into SLURM's file, and what they replace.
+
+    A sentence where the run was none of SLURM's.
+    """
+    run = found_run(ran.job, None) if ran.job else None
+    submitted = next(run.path.glob("*_submission.sh"), None) if run else None
+    if run is None or submitted is None:
+        return "No file was submitted: these ranks are not SLURM's."
+    before = files.template("slurm").splitlines()
+    lines = difflib.ndiff(before, submitted.read_text(encoding="utf-8").splitlines())
+    told = "\n".join(line for line in lines if line[:2] in ("- ", "+ "))
+    for folder, name in ((run.path, "RUN"), (ROOT, "COURSE"), (Path.home(), "~")):
+        told = told.replace(str(folder), name)
+    return told

@@ -1,0 +1,296 @@
+"""Figures of lesson 17: what failures cost, how often to save, and what a quorum gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from helpers.lessons.cluster.experiments.failure_clock import Job, Run, luck, share
+from helpers.lessons.cluster.experiments.failure_published import PublishedShare
+from helpers.lessons.cluster.experiments.failure_settings import (
+    Compared,
+    Interval,
+    Share,
+    chosen_for,
+    expected_share,
+)
+from helpers.notebook.figures import show
+from helpers.notebook.style import (
+    BLUE,
+    CYCLE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PUBLISHED,
+    SKY,
+    axes,
+    fix_layout,
+    measured,
+    modelled,
+)
+from helpers.notebook.tables import Table
+
+DOES: dict[str, dict[str, Any]] = {
+    "work": {"facecolor": GREEN, "hatch": ""},
+    "lost": {"facecolor": "#F3C9B0", "hatch": "xxxx"},
+    "save": {"facecolor": ORANGE, "hatch": "////"},
+    "stall": {"facecolor": "#DDDDDD", "hatch": "...."},
+    "restart": {"facecolor": SKY, "hatch": "\\\\\\\\"},
+}
+TICKS = (1, 10, 60, 600, 3600, 36_000, 432_000, 4_320_000)  # seconds, on an axis of intervals
+SEEN = 0.002  # of the width: what is shorter has no place in the legend
+NAMES = {
+    "work": "work",
+    "lost": "lost work",
+    "save": "saving",
+    "stall": "standing still",
+    "restart": "restarting",
+}
+
+
+def said(seconds: float) -> str:
+    """A time as people say it: "45 s", "19 min", "3.1 h", "12 days"."""
+    for least, unit, name in ((172_800, 86_400, "days"), (7200, 3600, "h"), (120, 60, "min")):
+        if seconds >= least:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds:.3g} s"
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def compared_table(rows: Sequence[Compared], caption: str = "") -> Table:
+    """Each setting's interval by the formula beside the best one on the clock."""
+    return Table(
+        ["setting", "fails every", "save", "Young", "formula", "best on the clock", "apart",
+         "time lost", "of it too much"],
+        [
+            [
+                row.setting.name,
+                said(row.setting.job.mtbf),
+                said(row.setting.job.save),
+                said(row.young),
+                said(row.formula),
+                said(row.best),
+                f"{100 * row.off:+.1f} %",
+                f"{100 * (1 - row.share):.1f} %",
+                f"{100 * max(0.0, row.lost_more):.1f} %",
+            ]
+            for row in rows
+        ],
+        caption,
+    )  # fmt: skip
+
+
+def published_table(rows: Sequence[PublishedShare], caption: str = "") -> Table:
+    """Published shares of effective time beside ours, with what ours takes for granted."""
+    return Table(
+        ["job", "published", "formula", "clock", "apart", "assumed"],
+        [
+            [
+                row.name,
+                f"{'> ' * row.at_least}{100 * row.published:.1f} %",
+                f"{100 * row.expected:.1f} %",
+                f"{100 * row.clock:.1f} %",
+                f"{100 * row.apart:+.1f}",
+                row.assumed,
+            ]
+            for row in rows
+        ],
+        caption,
+    )
+
+
+def sensitivity_table(found: Mapping[str, Mapping[float, float]], caption: str = "") -> Table:
+    """A share for each way to save, by minutes of a restart."""
+    minutes = list(next(iter(found.values())))
+    return Table(
+        ["how it saves", *(f"restart {each:.3g} min" for each in minutes)],
+        [[name, *(f"{100 * row[each]:.1f} %" for each in minutes)] for name, row in found.items()],
+        caption,
+    )
+
+
+# --- what a job did -------------------------------------------------------------------------------
+
+
+def show_runs(runs: Mapping[str, Run], caption: str) -> None:
+    """Rows of replica groups, a panel a job: what each did, by hours of the clock."""
+    rows = [1 + max(span.group for span in each.spans) for each in runs.values()]
+    figure, panels = axes(rows=len(runs), height=0.7 + sum(0.8 + 0.22 * each for each in rows))
+    panels = [panels] if len(runs) == 1 else list(panels)
+    told, seen = [], set()
+    end = max(each.seconds for each in runs.values())
+    for ax, groups, (name, each) in zip(panels, rows, runs.items(), strict=True):
+        for what, look in DOES.items():
+            for group in range(groups):
+                bars = [
+                    (span.begin / 3600, (span.end - span.begin) / 3600)
+                    for span in each.spans
+                    if span.group == group and span.what == what
+                ]
+                if bars:
+                    if max(length for _, length in bars) > SEEN * end / 3600:
+                        seen.add(what)
+                    ax.broken_barh(bars, (group - 0.4, 0.8), edgecolor="white", linewidth=0.3,
+                                   **look)  # fmt: skip
+        ax.set(xlim=(0, end / 3600), ylim=(groups - 0.5, -0.5), ylabel="group" * (groups > 1))
+        ax.set_yticks(range(groups) if groups > 1 else [])
+        ax.grid(axis="y", visible=False)
+        ax.set_title(f"{name}: {100 * each.share:.1f} % effective", loc="left")
+        told.append(f"{name}: {100 * each.share:.1f} % of {said(each.seconds)} is effective")
+    panels[-1].set_xlabel("hours of the clock")
+    _kinds(panels[0], [what for what in DOES if what in seen])
+    show(figure, caption, f"What each replica group does, by time. {'; '.join(told)}.")
+
+
+def _kinds(ax: Any, kinds: Sequence[str]) -> None:
+    from matplotlib.patches import Patch
+
+    patches = [Patch(label=NAMES[what], edgecolor="white", **DOES[what]) for what in kinds]
+    look = {"fontsize": 8, "handlelength": 1.4, "columnspacing": 1.0}
+    ax.legend(handles=patches, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, **look)
+
+
+# --- the share of time ----------------------------------------------------------------------------
+
+
+def show_intervals(
+    job: Job, caption: str, interval: Interval | None = None, effective: Share | None = None
+) -> None:
+    """The effective share over the interval, by the formula and on the clock, and the choice."""
+    figure, ax = axes(height=3.6)
+    chosen, best = _share_over_interval(ax, job, interval, effective, failures=20_000)
+    show(figure, caption, _interval_words(job, chosen, best))
+
+
+def _share_over_interval(
+    ax: Any, job: Job, interval: Interval | None, effective: Share | None, failures: int
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Draw it. Returns: the formula's choice and the clock's best point, each with its share."""
+    chosen = chosen_for(job, interval)
+    least = max(job.behind - job.save, chosen / 30, 1e-3)
+    seconds = np.geomspace(least, chosen * 30, 61)
+    on_clock = share(job, seconds, luck(failures, 1))
+    curve = [expected_share(job, each, effective) for each in seconds.tolist()]
+    minutes = seconds / 60
+    ax.plot(minutes, 100 * np.array(curve), **modelled(label="formula"))
+    dots = measured(BLUE, "on the clock")
+    ax.plot(minutes[::3], 100 * on_clock[::3], markersize=4, **dots)
+    there = expected_share(job, chosen, effective)
+    ax.axvline(chosen / 60, color=GREY, linewidth=1, linestyle="--")
+    ax.plot(chosen / 60, 100 * there, "*", color="#222222", markersize=13,
+            label=f"the formula’s choice, {said(chosen)}")  # fmt: skip
+    ax.set(xscale="log", xlabel="work between two saves", ylabel="effective time (%)")
+    ax.set_ylim(0, 100)
+    ticks = [each for each in TICKS if minutes[0] <= each / 60 <= minutes[-1]]
+    ax.set_xticks([each / 60 for each in ticks], [said(each) for each in ticks])
+    ax.minorticks_off()
+    ax.legend(loc="lower center", fontsize=9)
+    top = int(np.argmax(on_clock))
+    return (chosen, there), (float(seconds[top]), float(on_clock[top]))
+
+
+def _interval_words(job: Job, chosen: tuple[float, float], best: tuple[float, float]) -> str:
+    return (
+        f"Effective share of time against the work between two saves, logarithmic, for "
+        f"{job.gpus} GPU{'s' * (job.gpus > 1)} that fail every {said(job.mtbf)} together, saves of "
+        f"{said(job.save)} and restarts of {said(job.restart)}: the formula chooses "
+        f"{said(chosen[0])}, which leaves {100 * chosen[1]:.1f} %; of those drawn the clock finds "
+        f"{said(best[0])} best, with {100 * best[1]:.1f} %."
+    )
+
+
+def show_by_gpus(
+    gpus: Sequence[int],
+    curves: Mapping[str, Sequence[float]],
+    points: Mapping[str, Sequence[float]],
+    published: Sequence[PublishedShare],
+    caption: str,
+) -> None:
+    """The effective share over the number of GPUs: formulas, the clock, and what is published."""
+    figure, ax = axes(height=4.0)
+    colours = dict(zip(curves, CYCLE, strict=False))
+    for name, shares in curves.items():
+        ax.plot(gpus, [100 * each for each in shares], **modelled(colours[name], name))
+    for number, (name, shares) in enumerate(points.items()):
+        label = "on the clock" if number == 0 else None
+        ax.plot(gpus, [100 * each for each in shares], "o", color=colours[name], markersize=4,
+                label=label)  # fmt: skip
+    for number, each in enumerate(published):
+        look = {**PUBLISHED, "label": "published" if number == 0 else None}
+        ax.plot(each.gpus, 100 * each.published, **look)
+        name = each.name.replace(", ", "\n")
+        if each.at_least:
+            name += f"\nmore than {100 * each.published:.0f} %"
+        at_left = each.gpus > 2 * gpus[0]  # of its point, where there is room
+        ax.annotate(name, (each.gpus, 100 * each.published), fontsize=8, textcoords="offset points",
+                    xytext=(-7 if at_left else 7, -2), ha="right" if at_left else "left", va="top",
+                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
+                    )  # fmt: skip
+    ax.set(xscale="log", xlabel="GPUs", ylabel="effective time (%)", ylim=(0, 104))
+    ax.set_xticks(gpus, [f"{each:,}".replace(",", "\u202f") for each in gpus], fontsize=8)
+    ax.minorticks_off()
+    ax.legend(fontsize=8, loc="lower left")
+    told = "; ".join(
+        f"{name}: {100 * shares[0]:.1f} % on {gpus[0]} GPUs, {100 * shares[-1]:.1f} % on {gpus[-1]}"
+        for name, shares in curves.items()
+    )
+    marked = "; ".join(
+        f"{each.name}: {'more than ' * each.at_least}{100 * each.published:.0f} %"
+        for each in published
+    )
+    show(
+        figure,
+        caption,
+        f"Effective share of time against the number of GPUs, logarithmic. {told}. Published: "
+        f"{marked}.",
+    )
+
+
+# --- the widget -----------------------------------------------------------------------------------
+
+
+def _job(GPUs: int, years_a_GPU: float, save_s: float, restart_min: float) -> Job:
+    return Job(years_a_GPU * 365.25 * 24, GPUs, save_s, 60 * restart_min)
+
+
+def knobs_picture(
+    interval: Interval,
+    effective: Share,
+    GPUs: int,
+    years_a_GPU: float,
+    save_s: float,
+    restart_min: float,
+) -> Any:
+    """The effective share over the interval for a job of one's own, and the formula's choice."""
+    figure, ax = axes(height=3.8)
+    fix_layout(figure, left=0.1, right=0.985, bottom=0.13, top=0.92)
+    job = _job(GPUs, years_a_GPU, save_s, restart_min)
+    (chosen, there), _ = _share_over_interval(ax, job, interval, effective, failures=20_000)
+    ax.set_title(
+        f"a failure every {said(job.mtbf)}; save after {said(chosen)} of work: "
+        f"{100 * there:.1f} % effective",
+        loc="left",
+    )
+    return figure
+
+
+def knobs_words(
+    interval: Interval,
+    effective: Share,
+    GPUs: int,
+    years_a_GPU: float,
+    save_s: float,
+    restart_min: float,
+) -> str:
+    """What `knobs_picture` shows."""
+    job = _job(GPUs, years_a_GPU, save_s, restart_min)
+    chosen = chosen_for(job, interval)
+    seconds = np.geomspace(max(chosen / 30, 1e-3), chosen * 30, 61)
+    on_clock = share(job, seconds, luck(20_000, 1))
+    top = int(np.argmax(on_clock))
+    there = expected_share(job, chosen, effective)
+    return _interval_words(job, (chosen, there), (float(seconds[top]), float(on_clock[top])))

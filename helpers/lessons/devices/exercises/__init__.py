@@ -1,0 +1,1 @@
+"""The exercises of lesson 01, a file each."""

@@ -1,0 +1,1 @@
+"""The exercises of lesson 10, a file each."""

@@ -1,0 +1,190 @@
+"""Train in one of the four ways on real servers and workers, and see what it did.
+
+`train_way("in-graph sync", workers=3, servers=1)` starts a cluster of processes for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from helpers.engine.tf_cluster import run_cluster
+from helpers.engine.trace import Event, Trace
+from helpers.lessons.four_ways.experiments import between_graph, in_graph, model
+from helpers.lessons.four_ways.experiments.record import Function, Gradient, Setting, Told
+
+# The builders, by their names in `helpers.lessons.four_ways.algorithms.four_ways`.
+WAYS = {
+    "in-graph sync": "in_graph_sync",
+    "in-graph async": "in_graph_async",
+    "between-graph async": "between_graph_async",
+    "between-graph sync": "between_graph_sync",
+}
+
+
+def own(name: str) -> Function:
+    """The course's own function of that name. A learner's copy of the course may lack it."""
+    from helpers.lessons.four_ways.algorithms import four_ways
+
+    function: Function = getattr(four_ways, name)
+    return function
+
+
+@dataclass(frozen=True)
+class WayRun:
+    """A training. gradients: all of them, by the time at which they ended.
+
+    weights: in the end, in the order of `model.NAMES`. loss: of the mean training row then, in
+    nats. updates: the global step then.
+    """
+
+    way: str
+    workers: int
+    servers: int
+    gradients: list[Gradient]
+    weights: list[np.ndarray]
+    loss: float
+    updates: int
+
+    @property
+    def losses(self) -> list[float]:
+        """The batch's loss at each version: over the gradients that counted, their mean."""
+        by_version: dict[int, list[float]] = {}
+        for each in self.gradients:
+            if each.counted:
+                by_version.setdefault(each.version, []).append(each.loss)
+        return [float(np.mean(by_version[version])) for version in sorted(by_version)]
+
+    @property
+    def staleness(self) -> list[int]:
+        """Of each gradient that counted."""
+        return [each.staleness for each in self.gradients if each.counted]
+
+    @property
+    def counted(self) -> list[int]:
+        """How many gradients of each worker came into the weights."""
+        return [self._count(worker, True) for worker in range(self.workers)]
+
+    @property
+    def dropped(self) -> list[int]:
+        """How many gradients of each worker came too late and were thrown away."""
+        return [self._count(worker, False) for worker in range(self.workers)]
+
+    def _count(self, worker: int, counted: bool) -> int:
+        return sum(g.worker == worker and g.counted == counted for g in self.gradients)
+
+    @property
+    def steps_per_second(self) -> float:
+        """Batches that all workers together computed in a second, once all have made one.
+
+        The first is not measured: in it TensorFlow prunes, cuts and sends its graphs. Where one
+        worker was so late with it that half of the run was over, the first of all is left out.
+        """
+        ends = [each.end for each in self.gradients]
+        first: dict[int, float] = {}
+        for each in self.gradients:
+            first.setdefault(each.worker, each.end)
+        begin = max(first.values())
+        if sum(end > begin for end in ends) < len(ends) / 2:
+            begin = ends[0]
+        rest = [end for end in ends if end > begin]
+        return len(rest) / (rest[-1] - begin) if rest else float("nan")
+
+    @property
+    def trace(self) -> Trace:
+        """When each worker was busy with a step; waiting for the others is part of it."""
+        begin = min(each.start for each in self.gradients)
+        return Trace(
+            [
+                Event(each.worker, "computing", each.start - begin, each.end - begin)
+                for each in self.gradients
+            ],
+            self.workers,
+        )
+
+
+def train_way(
+    way: str,
+    workers: int = 3,
+    servers: int = 1,
+    steps: int = 60,
+    slow: Mapping[int, float] | None = None,
+    spare: int = 0,
+    strict: bool = True,
+    rate: float = 0.5,
+    batch: int = 20,
+    seed: int = 0,
+    builder: Function | None = None,
+    threads: Function | None = None,
+    timeout: float = 60.0,
+) -> WayRun:
+    """Train a 64-32-10 network on the digits in one of the four `WAYS`.
+
+    steps: updates of a synchronous way, each from `workers` batches; an asynchronous way makes
+    workers × steps updates of a batch each, so that all see as many rows. slow: seconds by which a
+    worker's batches come late, such as {2: 0.05}. spare: workers whose gradients an update does not
+    wait for ("between-graph sync" alone). strict: where none is spare, nobody begins a step before
+    all have their tokens; without that a quick worker can take another's. builder: a function of
+    one's own in place of the one in `algorithms.four_ways`; threads: the same for `run_threads`.
+    timeout: in seconds.
+
+    Raises ValueError for a setting that cannot be, and what `run_cluster` raises.
+    """
+    check(way, workers, servers, steps, dict(slow or {}), spare)
+    setting = Setting(
+        way,
+        workers,
+        steps,
+        dict(slow or {}),
+        rate,
+        workers - spare,
+        strict,
+        builder or own(WAYS[way]),
+        threads or (own("run_threads") if way == "in-graph async" else _no_threads),
+    )
+    rows = model.data(workers, batch, steps, seed)
+    one = way.startswith("in-graph")
+    told: list[Told] = run_cluster(
+        in_graph.client if one else between_graph.client,
+        setting,
+        rows,
+        servers=servers,
+        workers=workers,
+        coordinator=one,
+        timeout=timeout,
+    )
+    gradients = sorted((g for each in told for g in each.gradients), key=lambda g: g.end)
+    weights = told[0].weights or []
+    loss = model.mean_loss(weights, rows.x, rows.y)
+    return WayRun(way, workers, servers, gradients, weights, loss, told[0].updates)
+
+
+def _no_threads(*args: object) -> None:
+    """Stands for `run_threads` in the ways that run none: a learner's copy may lack it."""
+
+
+def train_alone(
+    workers: int = 3, steps: int = 60, rate: float = 0.5, batch: int = 20, seed: int = 0
+) -> list[np.ndarray]:
+    """The weights after the same training with one big batch a step, without TensorFlow."""
+    return model.train_alone(model.data(workers, batch, steps, seed), steps, rate)
+
+
+def check(
+    way: str, workers: int, servers: int, steps: int, slow: Mapping[int, float], spare: int
+) -> None:
+    """Raise ValueError for a setting that cannot be."""
+    if way not in WAYS:
+        raise ValueError(f"There is no way {way!r}; there are: {', '.join(WAYS)}.")
+    if workers < 1 or servers < 1 or steps < 1:
+        raise ValueError("Training takes at least 1 worker, 1 server and 1 step.")
+    if not set(slow) <= set(range(workers)) or any(not 0 <= s < 10 for s in slow.values()):
+        raise ValueError(
+            f"slow gives workers 0 to {workers - 1} a time from 0 to 10 seconds, not {dict(slow)}."
+        )
+    if spare and way != "between-graph sync":
+        raise ValueError(f'{way} has no spare workers: only "between-graph sync" has.')
+    if not 0 <= spare < workers:
+        raise ValueError(f"Of {workers} workers, 0 to {workers - 1} can be spare, not {spare}.")

@@ -1,0 +1,1 @@
+"""The exercises of lesson 04, a file each."""

@@ -1,0 +1,1 @@
+"""The exercises of lesson 05, a file each."""

@@ -1,0 +1,187 @@
+"""TensorFlow's ParameterServerStrategy on real servers and workers, with a loop of one's own.
+
+A coordinator hands steps to whichever worker is free; each worker pulls the weights from the
+servers, computes a gradient and applies it there, without waiting for anyone. A partitioner cuts
+variables into shards, which go to the servers in turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from helpers.engine.tf_cluster import Task, run_cluster
+
+HIDDEN = 128
+
+
+class Shard(NamedTuple):
+    """A part of a variable and where it lives. shape: of the part; device: its server's."""
+
+    variable: str
+    shape: tuple[int, ...]
+    device: str
+    nbytes: int
+
+
+class ServerRun(NamedTuple):
+    """What came out. losses: over all training rows, in nats, before the first step and after
+    each block of steps; shards: of every variable; updates: as counted on a server."""
+
+    losses: list[float]
+    steps: list[int]
+    shards: list[Shard]
+    updates: int
+
+
+def train_parameter_server(
+    servers: int = 2,
+    workers: int = 2,
+    steps: int = 200,
+    block: int = 20,
+    shards: int | None = None,
+    min_shard_bytes: int | None = None,
+    rate: float = 0.2,
+    batch: int = 32,
+    seed: int = 0,
+    timeout: float = 60.0,
+) -> ServerRun:
+    """Train a network of one hidden layer on the digits, asynchronously; see `ServerRun`.
+
+    steps: all workers' together. block: steps between two looks at the loss, for which everybody
+    waits. shards: cut every variable into so many (FixedShardsPartitioner); min_shard_bytes: cut
+    it into as many as there are servers, but none smaller than this (MinSizePartitioner);
+    neither: no variable is cut. A variable is never cut into more parts than it has rows.
+    """
+    if servers < 1:
+        raise ValueError("The parameters need a server to live on: give servers=1 or more.")
+    if shards is not None and min_shard_bytes is not None:
+        raise ValueError("Give shards or min_shard_bytes, not both: each says how to cut.")
+    if block < 1 or steps < block:
+        raise ValueError(f"{steps} steps make no block of {block}; give steps ≥ block ≥ 1.")
+    from helpers.lessons.data_parallel.experiments.digits import digits
+
+    data = digits()
+    rows = data.train_x.numpy(), data.train_y.numpy()
+    cut = (shards, min_shard_bytes)
+    results = run_cluster(
+        coordinate,
+        rows,
+        cut,
+        steps,
+        block,
+        rate,
+        batch,
+        seed,
+        servers=servers,
+        workers=workers,
+        coordinator=True,
+        timeout=timeout,
+    )
+    return ServerRun(*results[0])
+
+
+def coordinate(
+    task: Task,
+    rows: tuple[np.ndarray, np.ndarray],
+    cut: tuple[int | None, int | None],
+    steps: int,
+    block: int,
+    rate: float,
+    batch: int,
+    seed: int,
+) -> tuple[Any, ...]:
+    """The coordinator's program; the workers have none, they run what is scheduled on them."""
+    import tensorflow as tf
+
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec(task.cluster), task_type=task.kind, task_id=0, rpc_layer="grpc"
+    )
+    strategy = tf.distribute.ParameterServerStrategy(
+        resolver, variable_partitioner=partitioner(len(task.cluster["ps"]), *cut)
+    )
+    coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+    with strategy.scope():
+        variables = make_variables(rows[0].shape[1], int(rows[1].max()) + 1, seed)
+        updates = tf.Variable(0, dtype=tf.int64, name="updates")
+    parts = {name: shards_of(variable) for name, variable in variables.items()}
+    flat = [part for each in parts.values() for part in each]
+
+    def replica(x: Any, y: Any) -> None:
+        with tf.GradientTape() as tape:
+            value = loss(variables, x, y)
+        for part, gradient in zip(flat, tape.gradient(value, flat), strict=True):
+            part.assign_sub(rate * gradient)
+        updates.assign_add(1)
+
+    @tf.function
+    def step(numbers: Any) -> None:
+        strategy.run(replica, args=(tf.gather(rows[0], numbers), tf.gather(rows[1], numbers)))
+
+    random = np.random.default_rng(seed)
+    seen = [(0, float(loss(variables, *rows)))]
+    for begun in range(0, steps, block):
+        done = min(begun + block, steps)
+        for _ in range(begun, done):  # who takes which batch is up to who is free
+            numbers = random.choice(len(rows[1]), batch, replace=False)
+            coordinator.schedule(step, args=(tf.constant(numbers),))
+        coordinator.join()
+        seen.append((done, float(loss(variables, *rows))))
+    placed = [
+        Shard(name, tuple(part.shape), short(part.device), part.shape.num_elements() * 4)
+        for name, each in parts.items()
+        for part in each
+    ]
+    return [value for _, value in seen], [done for done, _ in seen], placed, int(updates)
+
+
+def partitioner(servers: int, shards: int | None, min_shard_bytes: int | None) -> Any:
+    """What cuts variables along their first axis; None where none is cut."""
+    import tensorflow as tf
+
+    partitioners = tf.distribute.experimental.partitioners
+    if shards is not None:
+        return partitioners.FixedShardsPartitioner(shards)
+    if min_shard_bytes is not None:
+        return partitioners.MinSizePartitioner(min_shard_bytes, max_shards=servers)
+    return None
+
+
+def make_variables(inputs: int, classes: int, seed: int) -> dict[str, Any]:
+    """Two layers; in the scope of a strategy, which puts them on servers and may cut them."""
+    import tensorflow as tf
+
+    random = np.random.default_rng(seed)
+    first = random.normal(size=(inputs, HIDDEN)) / np.sqrt(inputs)
+    second = random.normal(size=(HIDDEN, classes)) / np.sqrt(HIDDEN)
+    initial = {
+        "hidden": first,
+        "hidden_bias": np.zeros(HIDDEN),
+        "out": second,
+        "out_bias": np.zeros(classes),
+    }
+    return {
+        name: tf.Variable(tf.constant(value, tf.float32), name=name)
+        for name, value in initial.items()
+    }
+
+
+def shards_of(variable: Any) -> list[Any]:
+    """The parts of a variable that was cut; itself where it was not."""
+    return list(getattr(variable, "variables", [variable]))
+
+
+def loss(variables: dict[str, Any], x: Any, y: Any) -> Any:
+    """The mean cross-entropy in nats; reading a cut variable puts its parts together."""
+    import tensorflow as tf
+
+    hidden = tf.nn.relu(tf.matmul(x, variables["hidden"]) + variables["hidden_bias"])
+    logits = tf.matmul(hidden, variables["out"]) + variables["out_bias"]
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+
+
+def short(device: str) -> str:
+    """A device's name without what is the same everywhere: "/job:ps/task:1"."""
+    parts = [part for part in device.split("/") if part.startswith(("job:", "task:"))]
+    return "/" + "/".join(parts)

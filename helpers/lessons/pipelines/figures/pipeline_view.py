@@ -1,0 +1,201 @@
+"""Figures of lesson 13: schedules drawn, the bubble, what a stage holds, published speedups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from helpers.lessons.pipelines.algorithms.instructions import BackwardWeights, Forward
+from helpers.lessons.pipelines.algorithms.timetable import Span, idle_share, makespan
+from helpers.notebook.figures import show
+from helpers.notebook.style import (
+    BLUE,
+    CYCLE,
+    GREEN,
+    RED,
+    axes,
+    measured,
+    modelled,
+    published,
+)
+
+Table = Sequence[Sequence[Span]]
+
+# By chunk: of forward, of backward or its half that others wait for, and of the other half.
+CHUNKS = ("#8CCDF1", "#D3ECFA"), ("#E69F00", "#F6D79A"), ("#7FC6A4", "#CDE8DB")
+IDLE = "#EFEFEF"
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+
+
+def show_schedules(tables: Mapping[str, Table], caption: str, alt: str) -> None:
+    """Draw schedules one under the other, on one scale of time: a row a rank.
+
+    tables: when each rank did what, by name, in seconds.
+    """
+    rows = sum(len(table) for table in tables.values())
+    height = 0.95 * len(tables) + 0.3 * rows + 0.35
+    figure, panels = axes(rows=len(tables), width=7.2, height=height)
+    panels = panels if len(tables) > 1 else [panels]
+    panels[0].get_gridspec().set_height_ratios([2 + len(table) for table in tables.values()])
+    begins = {name: min(s.start for row in table for s in row) for name, table in tables.items()}
+    longest = max(makespan(table) for table in tables.values())
+    scale, word = next(u for u in UNITS if longest >= u[0])
+    for ax, (name, table) in zip(panels, tables.items(), strict=True):
+        draw_table(ax, table, begins[name], scale)
+        took = makespan(table) / scale
+        said = f"{name}: {took:.3g} {word}, idle {100 * idle_share(table):.0f} %"
+        ax.set_title(said, loc="left")
+        ax.set_xlim(0, longest / scale * 1.005)
+        ax.set_xlabel(f"time ({word})" if ax is panels[-1] else "")
+    kinds = {type(span.instruction) for table in tables.values() for row in table for span in row}
+    legend(panels[-1], below=True, halves=BackwardWeights in kinds)
+    show(figure, caption, alt)
+
+
+def draw_table(ax: Any, table: Table, begin: float = 0.0, scale: float = 1.0) -> None:
+    """One schedule in an axes: boxes with the microbatch's number, where there is room for it."""
+    from matplotlib.collections import PolyCollection
+
+    end = (max(s.end for row in table for s in row) - begin) / scale
+    polygons: list[Any] = []
+    colours: list[str] = []
+    for rank in range(len(table)):
+        ax.barh(rank, end, height=0.72, color=IDLE, edgecolor="none")
+    boxes = [(rank, span) for rank, row in enumerate(table) for span in row]
+    for rank, span in boxes:
+        left, right = (span.start - begin) / scale, (span.end - begin) / scale
+        low, high = rank - 0.36, rank + 0.36
+        polygons.append([(left, low), (right, low), (right, high), (left, high)])
+        kinds = {Forward: CHUNKS[0], BackwardWeights: CHUNKS[2]}
+        kind = kinds.get(type(span.instruction), CHUNKS[1])
+        colours.append(kind[span.instruction.chunk % 2])
+        if len(boxes) <= 130 and (right - left) / end > 0.014:
+            middle, number = (left + right) / 2, str(span.instruction.microbatch)
+            ax.text(middle, rank, number, ha="center", va="center", fontsize=8, clip_on=True)
+    edges: dict[str, Any] = {"edgecolors": "#444444", "linewidths": 0.5}
+    ax.add_collection(PolyCollection(polygons, facecolors=colours, **edges))
+    ax.set_yticks(range(len(table)), [f"rank {rank}" for rank in range(len(table))])
+    ax.set_ylim(len(table) - 0.45, -0.55)
+    ax.set_xlim(0, end)
+    ax.grid(visible=False)
+
+
+def legend(ax: Any, below: bool = False, halves: bool = False) -> None:
+    """What the colours mean: above a panel at its right, or below it beside the axis's label.
+
+    halves: a backward is cut in two.
+    """
+    from matplotlib.patches import Patch
+
+    words = [("forward", CHUNKS[0][0]), ("backward", CHUNKS[1][0]), ("idle", IDLE)]
+    if halves:
+        words.insert(2, ("for weights", CHUNKS[2][0]))
+    handles = [Patch(facecolor=c, edgecolor="#444444", label=word) for word, c in words]
+    place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
+    if below:
+        place = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.4 if halves else -0.22)}
+    looks = {"frameon": False, "handlelength": 1.2, "columnspacing": 1.0, "borderaxespad": 0.1}
+    ax.legend(handles=handles, ncols=len(words), fontsize=9, **looks, **place)
+
+
+def show_bubble(
+    formula: Mapping[int, Mapping[int, float]], clock: Mapping[int, Mapping[int, float]]
+) -> None:
+    """Idle share over microbatches, by number of stages: the formula, and points from the clock."""
+    figure, ax = axes(width=7.0, height=3.3)
+    for colour, (stages, shares) in zip(CYCLE, formula.items(), strict=False):
+        ax.plot(list(shares), [100 * s for s in shares.values()], **modelled(colour, f"{stages}"))
+        points = clock[stages]
+        ax.plot(list(points), [100 * s for s in points.values()], **measured(colour, "_"))
+        second = list(shares)[1]
+        place = {"xytext": (7, 5), "textcoords": "offset points", "color": colour}
+        ax.annotate(f"{stages} stages", (second, 100 * shares[second]), **place)
+    ax.set_xscale("log", base=2)
+    ticks = list(next(iter(formula.values())))
+    ax.set_xticks(ticks, [str(t) for t in ticks])
+    ax.set(xlabel="microbatches", ylabel="idle (% of the step)", ylim=(0, 100))
+    ax.set_xlim(0.9, ticks[-1] * 1.1)
+    ax.plot([], [], **modelled("#444444", "formula"))
+    ax.plot([], [], **measured("#444444", "the schedule, on the clock"))
+    handles, labels = ax.get_legend_handles_labels()
+    ax.legend(handles[-2:], labels[-2:], loc="upper right", frameon=False)
+    ends = [
+        f"{stages} stages from {100 * shares[ticks[0]]:.0f} to {100 * shares[ticks[-1]]:.0f}"
+        for stages, shares in formula.items()
+    ]
+    apart = max(abs(formula[p][m] - clock[p][m]) for p in formula for m in ticks)
+    lies = "lies on the formula" if apart < 1e-9 else f"is up to {100 * apart:.1f} points off it"
+    show(
+        figure,
+        "Idle time falls with the number of microbatches, and twice as many stages want more than "
+        f"twice as many; the clock {lies}.",
+        f"Idle share in per cent over {ticks[0]} to {ticks[-1]} microbatches on a logarithmic "
+        f"axis, falling curves: {', '.join(ends)}. Dots: the clock, which {lies}.",
+    )
+
+
+def show_held(held: Mapping[str, Sequence[int]], nbytes: Mapping[str, Sequence[int]]) -> None:
+    """Microbatches held by each stage, by schedule, and the bytes that were counted for them."""
+    figure, (left, right) = axes(columns=2, width=7.6, height=3.0)
+    width = 0.8 / len(held)
+    for ax, values, scale in ((left, held, 1.0), (right, nbytes, 1e6)):
+        for at, (name, each) in enumerate(values.items()):
+            places = [stage + (at - (len(held) - 1) / 2) * width for stage in range(len(each))]
+            look = {"color": (BLUE, RED, GREEN)[at], "hatch": ("", "////", "....")[at]}
+            sizes = [v / scale for v in each]
+            ax.bar(places, sizes, width, label=name, edgecolor="white", linewidth=0.4, **look)
+        stages = len(next(iter(values.values())))
+        ax.set_xticks(range(stages), [str(stage) for stage in range(stages)])
+        ax.set_xlabel("stage")
+        ax.grid(axis="x", visible=False)
+    left.set_ylabel("microbatches held at once")
+    right.set_ylabel("kept for backward (MB)")
+    top = max(max(each) for each in held.values())
+    left.set_ylim(0, top * 1.35)
+    left.legend(
+        loc="upper right", ncols=3, fontsize=9, frameon=False, handlelength=1.2, columnspacing=1.0
+    )
+    words = "; ".join(f"{name} {', '.join(map(str, each))}" for name, each in held.items())
+    listed = "; ".join(
+        f"{name} {', '.join(f'{size / 1e6:.1f}' for size in each)}" for name, each in nbytes.items()
+    )
+    show(
+        figure,
+        "GPipe keeps every microbatch on every stage; one forward one backward keeps as many as "
+        "there are stages after it, and itself.",
+        f"Two bar charts by stage. Microbatches held: {words}. Megabytes that autograd kept: "
+        f"{listed}.",
+    )
+
+
+def show_speedups(
+    devices: Sequence[int],
+    ours: Mapping[str, Sequence[float]],
+    alone: Mapping[str, Sequence[float]],
+    paper: Mapping[str, Sequence[float]],
+) -> None:
+    """Published speedups beside the clock's, with and without the fitted cost of a sample."""
+    figure, panels = axes(columns=len(ours), width=8.0, height=3.2)
+    places = range(len(devices))
+    for ax, (name, values) in zip(panels, ours.items(), strict=True):
+        dots = modelled("#7F7F7F", "the clock, bubble alone") | {"linestyle": ":"}
+        ax.plot(places, alone[name], **dots)
+        ax.plot(places, values, **modelled(label="the clock, fitted"))
+        ax.plot(places, paper[name], **published("Huang et al. 2019"))
+        ax.set_xticks(places, [str(n) for n in devices])
+        count = name.removeprefix("M")
+        ax.set_title(f"{count} microbatch{'es' if count != '1' else ''}", loc="left")
+        ax.set(ylim=(0, 7.5), xlim=(-0.3, len(devices) - 0.7))
+    panels[0].set_ylabel("throughput (2 devices, M = 1: 1)")
+    panels[1].set_xlabel("devices")
+    panels[0].legend(loc="upper left", fontsize=9, frameon=False)
+    worst = max(abs(o / p - 1) for n in ours for o, p in zip(ours[n], paper[n], strict=True))
+    show(
+        figure,
+        f"The clock is within {100 * worst:.0f} % of every published point once a larger "
+        "microbatch costs less a sample; the bubble alone explains the right panel, not the "
+        "middle one.",
+        "Three panels, 1, 4 and 32 microbatches; throughput over 2, 4 and 8 devices. Published "
+        f"diamonds {'; '.join(', '.join(f'{v:g}' for v in paper[n]) for n in ours)}; dashed curves "
+        "of the clock pass close by; dotted curves of the bubble alone lie far below for M = 4.",
+    )

@@ -1,0 +1,140 @@
+"""Dynamic quantization: weights as 8-bit codes, activations turned into codes when they come.
+
+Nothing has to be calibrated: each row of an input (each picture) gets a scale from its own largest
+magnitude, the product is one of 8-bit matrices, and its sums become floats again. Scales of rows
+and of channels stand outside of the sums, so they cost one multiplication a result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from helpers.lessons.quantization.algorithms import packed_products
+from helpers.lessons.quantization.algorithms.integer_layers import conv_products, derive_again
+from helpers.lessons.quantization.algorithms.integer_products import (
+    LONGEST,
+    int_matmul,
+    takes_unsigned,
+)
+from helpers.lessons.quantization.algorithms.packed_products import PackedWeight
+from helpers.lessons.quantization.algorithms.quantization import weight_grid
+from helpers.lessons.quantization.algorithms.windows import Sliding
+
+MIDDLE = 128  # the zero point of unsigned codes: −127 to 127 become 1 to 255
+
+
+def quantize_rows(x: Tensor, unsigned: bool = False) -> tuple[Tensor, Tensor]:
+    """Codes from −127 to 127 with a scale for each row (all that has one first index).
+
+    x: (rows, …), floating. Returns int8 codes like x, and scales (rows, 1, …) in x's type; or
+    unsigned codes, uint8, all of them higher by 128. A row that holds a NaN or an infinity gets
+    it as scale, so that its results are none either.
+    """
+    codes, scale = whole_rows(x, 127)
+    return (codes.add_(MIDDLE).to(torch.uint8) if unsigned else codes.to(torch.int8)), scale
+
+
+def whole_rows(x: Tensor, highest: int) -> tuple[Tensor, Tensor]:
+    """Whole numbers from −highest to highest, still in x's type, with a scale for each row."""
+    if not x.numel():
+        return x.clone(), x.new_ones(len(x), *[1] * (x.dim() - 1))
+    magnitude = x.abs().amax(list(range(1, x.dim())), keepdim=True)
+    scale = (magnitude / highest).clamp_(min=torch.finfo(x.dtype).tiny)
+    return (x / scale).round_(), scale
+
+
+class DynamicLayer(nn.Module):
+    """A weight as codes, with the scale of each channel, and the bias as floats.
+
+    codes: int8, (out, …). scale: (out,) or 0-d. bias: (out,) floats, or None.
+    """
+
+    codes: Tensor
+    scale: Tensor
+    bias: Tensor | None
+
+    def __init__(self, layer: Any, bits: int = 8, per_channel: bool = True) -> None:
+        super().__init__()
+        grid = weight_grid(layer.weight, bits, per_channel)
+        self.code_bits = {"codes": bits}
+        self.register_buffer("codes", grid.quantize(layer.weight.detach()).contiguous())
+        self.register_buffer("scale", grid.scale)
+        bias = None if layer.bias is None else layer.bias.detach().to(grid.scale.dtype)
+        self.register_buffer("bias", None if bias is None else bias.clone())
+
+    def values(self, sums: Tensor, scale: Tensor, beside: tuple[int, ...]) -> Tensor:
+        """What 32-bit sums stand for; `beside` is the shape in which channels meet them."""
+        of_channels = self.scale.view(beside) if self.scale.dim() else self.scale
+        values = sums.to(self.scale.dtype).mul_(scale).mul_(of_channels)
+        return values if self.bias is None else values.add_(self.bias.view(beside))
+
+
+class DynamicLinear(DynamicLayer):
+    """A linear layer on 8-bit products: floats (…, in) to floats (…, out), for inference.
+
+    Where the processor is quicker with unsigned codes, inputs get the zero point 128; what that
+    adds to each sum, 128 Σ q_w, is known beforehand. Where it is quick with 7 bits only, the inputs
+    of a float32 layer get 7: then results are a little further off than on another processor.
+    """
+
+    offset: Tensor
+    packed: PackedWeight | None
+
+    @classmethod
+    def of(cls, linear: nn.Linear, bits: int = 8, per_channel: bool = True) -> DynamicLinear:
+        """The dynamic form of a trained layer; bits: of its weight, 2 to 8."""
+        layer = cls(linear, bits, per_channel)
+        layer.register_buffer("offset", torch.empty(0), persistent=False)
+        layer.derive()
+        layer.register_load_state_dict_post_hook(derive_again)
+        return layer
+
+    def derive(self) -> None:
+        """Work out what follows from the codes."""
+        self.offset = -MIDDLE * self.codes.sum(1, dtype=torch.int32)
+        self.packed = packed_products.pack(self.codes, self.scale)
+
+    @torch.no_grad()
+    def forward(self, x: Tensor) -> Tensor:
+        rows = x.detach().reshape(-1, self.codes.shape[1]).to(self.scale.dtype)
+        # The layer may have gone to a GPU, or to another type, since its weight was packed.
+        here = rows.device.type == "cpu" and rows.dtype == torch.float32
+        if self.packed is not None and here:
+            found = self._of_7_bits(rows, self.packed)
+        else:
+            found = self._of_8_bits(rows)
+        return found.view(*x.shape[:-1], len(self.codes)).to(x.dtype)
+
+    def _of_7_bits(self, rows: Tensor, packed: PackedWeight) -> Tensor:
+        codes, scale = whole_rows(rows, packed_products.HIGHEST)
+        bias = rows.new_zeros(1) if self.bias is None else self.bias
+        return torch.addcmul(bias, packed.products(codes), scale)
+
+    def _of_8_bits(self, rows: Tensor) -> Tensor:
+        unsigned = takes_unsigned(rows.device) and rows.shape[1] <= LONGEST[torch.uint8]
+        codes, scale = quantize_rows(rows, unsigned)
+        sums = int_matmul(codes, self.codes.t())
+        return self.values(sums.add_(self.offset) if unsigned else sums, scale, (-1,))
+
+
+class DynamicConv2d(DynamicLayer):
+    """A convolution on 8-bit products, with a scale for each picture; for inference."""
+
+    sliding: Sliding
+    groups: int
+
+    @classmethod
+    def of(cls, conv: nn.Conv2d, bits: int = 8, per_channel: bool = True) -> DynamicConv2d:
+        """The dynamic form of a trained layer; bits: of its weight, 2 to 8."""
+        layer = cls(conv, bits, per_channel)
+        layer.sliding, layer.groups = Sliding.of(conv), conv.groups
+        return layer
+
+    @torch.no_grad()
+    def forward(self, x: Tensor) -> Tensor:
+        codes, scale = quantize_rows(x.detach().to(self.scale.dtype))
+        sums = conv_products(codes, self.codes, self.sliding, self.groups, filler=0)
+        return self.values(sums, scale, (-1, 1, 1)).to(x.dtype)

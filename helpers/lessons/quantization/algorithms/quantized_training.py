@@ -1,0 +1,243 @@
+"""A model with codes in view: prepared for calibration or training, then made one of integers.
+
+`prepare` takes a trained model apart into layers and puts a FakeQuantize wherever codes will be
+handed on; `convert` makes the integer model of what these have seen. Between the two lies either
+calibration (quantized_model.quantize_static) or training, which lets weights move to where rounding
+hurts less. Source: Jacob et al. (2018), section 3. Unlike there, batch norms are folded before
+this training and not during it: the model has been trained already.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from helpers.lessons.quantization.algorithms.calibration import Kind
+from helpers.lessons.quantization.algorithms.calibration import observer as make_observer
+from helpers.lessons.quantization.algorithms.fake_quantization import (
+    FakeQuantize,
+    Through,
+    fake_quantize,
+    fake_round,
+    on_grid,
+)
+from helpers.lessons.quantization.algorithms.folding import fold
+from helpers.lessons.quantization.algorithms.integer_layers import (
+    IntegerConv2d,
+    IntegerLinear,
+    layer_grid,
+)
+from helpers.lessons.quantization.algorithms.integer_pools import (
+    IntegerAvgPool2d,
+    IntegerMaxPool2d,
+    IntegerReLU,
+    Quantize,
+    check_average,
+)
+from helpers.lessons.quantization.algorithms.quantization import Grid, check_bits, weight_grid
+from helpers.lessons.quantization.algorithms.windows import Sliding
+
+PRODUCTS = (nn.Linear, nn.Conv2d)
+RELUS = (nn.ReLU, nn.ReLU6)  # a grid that was seen behind one ends where the ReLU does
+AVERAGES = (nn.AvgPool2d, nn.AdaptiveAvgPool2d)
+SHAPES = (nn.Flatten, nn.Unflatten)  # as good for codes as for floats
+IDLE = (nn.Identity, nn.Dropout, nn.Dropout2d)
+
+
+class FakeLayer(nn.Module):
+    """A linear layer or a convolution whose weight and bias are rounded as they will be later.
+
+    layer: the layer itself, which is trained. source: where its input was rounded; a bias counts in
+    steps of the input's scale and the weight's.
+    """
+
+    def __init__(
+        self, layer: nn.Linear | nn.Conv2d, source: FakeQuantize, bits: int, per_channel: bool
+    ) -> None:
+        super().__init__()
+        self.layer, self.source = layer, source
+        self.bits, self.per_channel = bits, per_channel
+
+    def rounded(self) -> tuple[Tensor, Tensor | None]:
+        """Weight and bias as the integer layer will have them."""
+        weight, bias = self.layer.weight, self.layer.bias
+        if not self.source.active:
+            return weight, bias
+        if not self.source.rounding:  # the input is only watched as yet: its scale is not known
+            own = weight_grid(weight, self.bits, self.per_channel)
+            return on_grid(weight, own, self.source.through), bias
+        x_scale = self.source.grid(weight.device).scale
+        grid = layer_grid(weight, bias, x_scale, self.bits, self.per_channel)
+        if bias is not None:
+            bias = fake_round(bias, x_scale * grid.scale)
+        return on_grid(weight, grid, self.source.through), bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight, bias = self.rounded()
+        if isinstance(self.layer, nn.Linear):
+            return linear(x, weight, bias)
+        return self.layer._conv_forward(x, weight, bias)  # with its stride, padding and groups
+
+
+class Again(nn.Module):
+    """Rounds once more to the grid of another place: a mean of codes need not be one."""
+
+    def __init__(self, source: FakeQuantize) -> None:
+        super().__init__()
+        self.source = source
+
+    def forward(self, x: Tensor) -> Tensor:
+        place = self.source
+        return on_grid(x, place.grid(x.device), place.through) if place.rounding else x
+
+
+def prepare(
+    model: nn.Module,
+    bits: int = 8,
+    activation_bits: int | None = None,
+    per_channel: bool = True,
+    observer: Kind = "moving average",
+    delay: int = 0,
+    through: Through = fake_quantize,
+) -> nn.Sequential:
+    """A copy of a trained model that rounds as the integer model will; train it like any other.
+
+    model: an nn.Sequential, of others too, of Linear and Conv2d, BatchNorm right behind them, ReLU
+    and ReLU6, MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, Flatten and Unflatten; Dropout is left out.
+    Whatever stands before the first layer with weights, or after the last, stays in floats, so it
+    may be anything. bits: of weights. activation_bits: of what goes from layer to layer (None: as
+    many). observer: as calibration.observer takes it, for one by its name. delay: batches that are
+    only watched before activations are rounded. through: as fake_quantization.on_grid takes it.
+    Raises TypeError for a model built otherwise, and
+    ValueError for settings of a layer that have no form on codes.
+    """
+    check_bits(bits)
+    between = bits if activation_bits is None else activation_bits
+    layers = [m for m in flat(fold(model)) if not isinstance(m, IDLE)]
+    places = [place for place, m in enumerate(layers) if isinstance(m, PRODUCTS)]
+    if not places:
+        raise TypeError(
+            "This is no nn.Sequential with a linear layer or a convolution in it; "
+            "quantize_dynamic takes a model of any build."
+        )
+    first, end = places[0], places[-1] + 1
+    middle = _with_places(
+        layers[first:end],
+        lambda: FakeQuantize(make_observer(observer, between), between, delay, through),
+        lambda layer, source: FakeLayer(layer, source, bits, per_channel),
+    )
+    return nn.Sequential(*layers[:first], *middle, *layers[end:]).train(model.training)
+
+
+def _with_places(
+    layers: list[nn.Module],
+    new_place: Callable[[], FakeQuantize],
+    fake: Callable[[Any, FakeQuantize], FakeLayer],
+) -> list[nn.Module]:
+    """From the first layer with weights to the last, with a place of codes wherever they change."""
+    _check_forms(layers)
+    source = new_place()
+    made: list[nn.Module] = [source]
+    for place, layer in enumerate(layers[:-1]):
+        if isinstance(layer, PRODUCTS):
+            made.append(fake(layer, source))
+            source = new_place()
+            if not isinstance(layers[place + 1], RELUS):
+                made.append(source)
+        elif isinstance(layer, RELUS) and isinstance(layers[place - 1], PRODUCTS):
+            made += [layer, source]
+        elif isinstance(layer, AVERAGES):
+            made += [layer, Again(source)]
+        elif isinstance(layer, (nn.ReLU, nn.MaxPool2d, *SHAPES)):
+            made.append(layer)
+        else:
+            raise TypeError(_unknown(layer))
+    return [*made, fake(layers[-1], source)]
+
+
+def _check_forms(layers: list[nn.Module]) -> None:
+    """ValueError where convert would refuse a layer's settings, after all the training."""
+    for layer in layers:
+        if isinstance(layer, nn.Conv2d):
+            Sliding.of(layer)
+        elif isinstance(layer, nn.MaxPool2d):
+            IntegerMaxPool2d(layer)
+        elif isinstance(layer, AVERAGES):
+            check_average(layer)
+
+
+def convert(prepared: nn.Module) -> nn.Sequential:
+    """The integer model of a prepared one: floats in, codes from layer to layer, floats out.
+
+    Ranges are those that were seen. A FakeQuantize becomes part of the layer before it, and so does
+    a ReLU. Raises ValueError where nothing has been seen yet.
+    """
+    parts = list(flat(prepared))
+    first = next((p for p in parts if isinstance(p, FakeQuantize)), None)
+    if first is None:
+        raise TypeError("Only what prepare() has made can be converted.")
+    grid = first.grid()
+    made: list[nn.Module] = []
+    for place, part in enumerate(parts):
+        if part is first:
+            made.append(Quantize(grid))
+        elif isinstance(part, FakeLayer):
+            following = _handed_on(parts[place + 1 :])
+            made.append(_integer(part, grid, following))
+            grid = grid if following is None else following
+        elif isinstance(part, FakeQuantize | Again):
+            continue
+        elif first in parts[:place] and any(isinstance(p, FakeLayer) for p in parts[place:]):
+            made += _on_codes(part, grid, parts[place - 1])
+        else:
+            made.append(copy.deepcopy(part))
+    device = next((p.device for p in prepared.parameters()), "cpu")
+    return nn.Sequential(*made).to(device).eval()
+
+
+def flat(model: nn.Module) -> Iterable[nn.Module]:
+    """The layers of an nn.Sequential in order, those of inner ones in their place."""
+    if not isinstance(model, nn.Sequential):
+        yield model
+        return
+    for part in model:
+        yield from flat(part)
+
+
+def _handed_on(rest: list[nn.Module]) -> Grid | None:
+    """The grid that a layer's output is rounded to, None behind the last layer."""
+    for part in rest[:2]:  # a ReLU may stand between
+        if isinstance(part, FakeQuantize):
+            return part.grid()
+    return None
+
+
+def _integer(fake: FakeLayer, x_grid: Grid, y_grid: Grid | None) -> nn.Module:
+    layer: Any = fake.layer
+    kind: Any = IntegerLinear if isinstance(layer, nn.Linear) else IntegerConv2d
+    device = layer.weight.device
+    y_grid = None if y_grid is None else y_grid.to(device)
+    return kind.of(layer, x_grid.to(device), y_grid, fake.bits, fake.per_channel)
+
+
+def _on_codes(part: nn.Module, grid: Grid, before: nn.Module) -> list[nn.Module]:
+    """What does to codes, from the first layer to the last, what a module does to floats."""
+    if isinstance(part, RELUS):
+        # A layer's clamp does it where the range begins at 0.
+        free = isinstance(before, FakeLayer) and int(grid.zero_point) == grid.lowest
+        return [] if free else [IntegerReLU(grid)]
+    if isinstance(part, nn.MaxPool2d):
+        return [IntegerMaxPool2d(part)]
+    return [IntegerAvgPool2d(part, grid)] if isinstance(part, AVERAGES) else [part]
+
+
+def _unknown(layer: nn.Module) -> str:
+    known = "Linear, Conv2d, ReLU, ReLU6, MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, Flatten"
+    return (
+        f"{type(layer).__name__} has no form on codes between two layers: use {known} there, or "
+        "quantize_dynamic, which leaves everything but products in floats."
+    )

@@ -1,0 +1,1 @@
+"""The exercises of lesson 16, a file each."""

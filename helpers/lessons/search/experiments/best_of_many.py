@@ -1,0 +1,88 @@
+"""The best of many is not as good as it looks: its validation score, beside that on new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Chosen(NamedTuple):
+    """The best of so many trials, on average of many draws, as the share of rows named rightly.
+
+    validation: on the rows that it was chosen by. test: on others. spread: of the difference, its
+    standard error over the draws.
+    """
+
+    trials: int
+    validation: float
+    test: float
+    spread: float
+
+    @property
+    def bias(self) -> float:
+        """By how much the score that chose it flatters it."""
+        return self.validation - self.test
+
+
+def chosen(
+    right: Sequence[Sequence[bool]] | np.ndarray,
+    counts: Sequence[int] = (1, 2, 4, 8, 16, 32),
+    rows: int = 100,
+    draws: int = 400,
+    seed: int = 0,
+) -> list[Chosen]:
+    """What choosing among 1, 2, 4 … trials does to the score of the chosen one.
+
+    right: (trials, held-out rows), whether each trial names each row rightly. In each draw `rows`
+    rows at random choose, the rest of them judge; and of the trials, so many at random are there to
+    choose from. Of equal ones the first is chosen. Raises ValueError where there are not as many
+    trials or rows.
+    """
+    table = np.asarray(right, dtype=np.float64)
+    trials, held = table.shape
+    if not 1 <= rows < held or not all(1 <= count <= trials for count in counts):
+        raise ValueError(
+            f"Of {trials} trials on {held} rows, 1 to {trials} can be chosen from, by 1 to "
+            f"{held - 1} rows."
+        )
+    drawn = np.random.default_rng(seed)
+    scores = np.empty((len(counts), draws, 2))
+    for draw in range(draws):
+        order = drawn.permutation(held)
+        mine, others = table[:, order[:rows]].mean(1), table[:, order[rows:]].mean(1)
+        among = drawn.permutation(trials)
+        for place, count in enumerate(counts):
+            best = among[np.argmax(mine[among[:count]])]
+            scores[place, draw] = mine[best], others[best]
+    found = []
+    for count, each in zip(counts, scores, strict=True):
+        apart = each[:, 0] - each[:, 1]
+        spread = float(apart.std(ddof=1) / np.sqrt(draws)) if draws > 1 else float("nan")
+        found.append(Chosen(count, float(each[:, 0].mean()), float(each[:, 1].mean()), spread))
+    return found
+
+
+def alike(trials: int, rows: int, accuracy: float = 0.95, seed: int = 0) -> np.ndarray:
+    """Trials that are all equally good, each right on a row by its own chance: (trials, rows).
+
+    Here whatever the best of many seems to have gained is luck.
+    """
+    return np.random.default_rng(seed).random((trials, rows)) < accuracy
+
+
+def held_out(models: object, trials: Sequence[int], steps: int) -> np.ndarray:
+    """Whether `search_models.Models` trials, trained for so many steps, name each held-out row.
+
+    Returns: (trials, validation and test rows) of bool. Neither was trained on.
+    """
+    from helpers.lessons.search.algorithms.rungs import Job
+    from helpers.lessons.search.experiments.search_models import Models
+
+    assert isinstance(models, Models)
+    table = []
+    for trial in trials:
+        _, state = models.train(Job(trial, 0, steps))
+        table.append(models.right(trial, state, "valid") + models.right(trial, state, "test"))
+    return np.array(table)

@@ -1,0 +1,240 @@
+"""The best few networks together: one graph, a member a device, their probabilities averaged.
+
+Source: Géron, "Hands-On Machine Learning", chapter 12, exercise 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from helpers.lessons.search.algorithms.validation import paired_p_value
+
+LIMIT = 0.05
+
+
+class Member(NamedTuple):
+    """A trained network with one hidden layer. weights: (64, w), (w,), (w, 10), (10,), float32."""
+
+    name: str
+    activation: str
+    weights: tuple[np.ndarray, ...]
+
+
+class Voted(NamedTuple):
+    """What an ensemble gave. each: (members, rows, 10) probabilities; mean: theirs, (rows, 10).
+
+    devices: where each member's work was placed, then where the mean's was, as the framework says.
+    """
+
+    each: np.ndarray
+    mean: np.ndarray
+    devices: list[str]
+
+
+def of_search(models: Any, states: dict[int, Any], trials: Sequence[int]) -> list[Member]:
+    """Members from a search of `search_models.Models`: some trials, where each of them got to."""
+    members = []
+    for trial in trials:
+        network = models.network(trial, states[trial])
+        first, _, last = network
+        weights = (first.weight.T, first.bias, last.weight.T, last.bias)
+        arrays = tuple(np.ascontiguousarray(each.detach().numpy()) for each in weights)
+        members.append(Member(f"trial {trial}", models.settings(trial)["activation"], arrays))
+    return members
+
+
+def of_files(paths: Sequence[str | Path]) -> list[Member]:
+    """Members from what clients of `cluster/search_client.py` kept with --save."""
+    members = []
+    for path in paths:
+        with np.load(path) as kept:
+            arrays = tuple(kept[name] for name in ("hidden", "hidden_bias", "out", "out_bias"))
+            members.append(Member(Path(path).stem, str(kept["activation"]), arrays))
+    return members
+
+
+# --- in one graph of TensorFlow -------------------------------------------------------------------
+
+
+def tf_devices(count: int) -> list[str]:
+    """A device for each member: GPUs where there are any, else parts of the CPU.
+
+    The CPU is split into `count` logical devices if nothing has been computed yet; later there are
+    only those that it was split into before, and members share them.
+    """
+    from helpers.notebook.quiet import tensorflow as tf
+
+    kind = "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
+    if kind == "CPU":
+        (cpu, *_) = tf.config.list_physical_devices("CPU")
+        try:
+            if len(tf.config.get_logical_device_configuration(cpu) or ()) < count:
+                parts = [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
+                tf.config.set_logical_device_configuration(cpu, parts)
+        except RuntimeError:  # it has computed already
+            pass
+    there = len(tf.config.list_logical_devices(kind))
+    return [f"/device:{kind}:{member % there}" for member in range(count)]
+
+
+def in_one_graph(
+    members: Sequence[Member], x: np.ndarray, devices: Sequence[str] | None = None
+) -> Voted:
+    """Compute all members in one `tf.compat.v1` graph, each pinned to a device of its own.
+
+    x: (rows, 64) float32. devices: one a member, such as "/device:CPU:1"; those of `tf_devices`
+    where none are given. Their mean is computed on the first one. Raises ValueError where there are
+    no members, or not a device for each.
+    """
+    from helpers.notebook.quiet import tensorflow as tf
+
+    places = check(members, tf_devices(len(members)) if devices is None else devices)
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph:
+        rows = v1.placeholder(tf.float32, [None, 64], name="rows")
+        votes = []
+        for member, place in zip(members, places, strict=True):
+            with v1.device(place), tf.name_scope("member"):
+                hidden, hidden_bias, out, out_bias = (tf.constant(each) for each in member.weights)
+                active = {"relu": tf.nn.relu, "tanh": tf.tanh, "sigmoid": tf.sigmoid}
+                middle = active[member.activation](tf.matmul(rows, hidden) + hidden_bias)
+                votes.append(tf.nn.softmax(tf.matmul(middle, out) + out_bias))
+        with v1.device(places[0]):
+            mean = tf.add_n(votes) / len(votes)
+        asked, told = v1.RunOptions(output_partition_graphs=True), v1.RunMetadata()
+        with v1.Session(graph=graph) as session:
+            values = session.run([*votes, mean], {rows: x}, options=asked, run_metadata=told)
+    *each, middle = values
+    names = [vote.op.name for vote in votes] + [mean.op.name]
+    return Voted(np.stack(each), middle, placed(told, names))
+
+
+def placed(told: Any, names: Sequence[str]) -> list[str]:
+    """On which device each op ran, by the graphs that a run was cut into."""
+    where = {node.name: node.device for part in told.partition_graphs for node in part.node}
+    return [where.get(name, "").rpartition("/task:0")[2] for name in names]
+
+
+# --- in torch -------------------------------------------------------------------------------------
+
+
+def in_torch(
+    members: Sequence[Member], x: np.ndarray, devices: Sequence[str] | None = None
+) -> Voted:
+    """The same in torch: each member on a device, its probabilities brought to the first one.
+
+    devices: one a member, such as "cuda:1"; GPUs in turn where there are any, else the CPU.
+    """
+    import torch
+
+    if devices is None:
+        count = torch.cuda.device_count()
+        devices = [f"cuda:{i % count}" if count else "cpu" for i in range(len(members))]
+    places = check(members, devices)
+    votes = []
+    active = {"relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
+    for member, place in zip(members, places, strict=True):
+        hidden, hidden_bias, out, out_bias = (
+            torch.from_numpy(each).to(place) for each in member.weights
+        )
+        rows = torch.from_numpy(x).to(place)
+        middle = active[member.activation](rows @ hidden + hidden_bias)
+        votes.append(torch.softmax(middle @ out + out_bias, 1))
+    mean = torch.stack([vote.to(places[0]) for vote in votes]).mean(0)
+    where = [str(each.device) for each in (*votes, mean)]
+    return Voted(np.stack([vote.cpu().numpy() for vote in votes]), mean.cpu().numpy(), where)
+
+
+def check(members: Sequence[Member], devices: Sequence[str]) -> list[str]:
+    """The devices. Raises ValueError where there are no members, or not a device for each."""
+    if not members or len(devices) != len(members):
+        raise ValueError(
+            f"An ensemble has 1 member or more, and a device for each: not {len(members)} members "
+            f"and {len(devices)} devices."
+        )
+    return list(devices)
+
+
+# --- is it better? --------------------------------------------------------------------------------
+
+
+class Beside(NamedTuple):
+    """The ensemble beside one member. only_ensemble, only_member: rows that one alone got right."""
+
+    name: str
+    accuracy: float
+    only_ensemble: int
+    only_member: int
+    p_value: float
+
+
+class Verdict(NamedTuple):
+    """accuracy: of the ensemble. beside: each member. apart: on how many rows of the test part two
+    members name different classes, on average of all pairs."""
+
+    accuracy: float
+    beside: list[Beside]
+    apart: float
+    sentence: str
+
+
+def verdict(
+    members: Sequence[Member],
+    voted: Voted,
+    y: np.ndarray,
+    paired: Callable[..., float] = paired_p_value,
+) -> Verdict:
+    """Hold an ensemble against each of its members, on rows that none was chosen by.
+
+    y: (rows,), the classes. Whether it won against a member is said by a paired test, at 5 %
+    divided by the number of members, for so many questions are asked (Bonferroni).
+    paired: the test, in place of `search.validation.paired_p_value` one of one's own.
+    """
+    together = voted.mean.argmax(1) == y
+    guesses = voted.each.argmax(2)
+    beside = []
+    for member, guess in zip(members, guesses, strict=True):
+        alone = guess == y
+        p_value = paired([bool(b) for b in together], [bool(b) for b in alone])
+        beside.append(
+            Beside(
+                member.name,
+                float(alone.mean()),
+                int((together & ~alone).sum()),
+                int((alone & ~together).sum()),
+                p_value,
+            )
+        )
+    pairs = [float((a != b).sum()) for a, b in combinations(guesses, 2)]
+    apart = sum(pairs) / len(pairs) if pairs else 0.0
+    return Verdict(
+        float(together.mean()), beside, apart, sentence(float(together.mean()), beside, len(y))
+    )
+
+
+def sentence(accuracy: float, beside: Sequence[Beside], rows: int) -> str:
+    """What came out, in words: also where the ensemble does not win."""
+    limit = LIMIT / len(beside)
+    best = max(beside, key=lambda each: each.accuracy)
+    surer = [each.name for each in beside if each.p_value < limit and each.accuracy < accuracy]
+    worse = [each.name for each in beside if each.p_value < limit and each.accuracy > accuracy]
+    said = (
+        f"The ensemble names {100 * accuracy:.1f} % of {rows} test rows rightly, its best member "
+        f"({best.name}) {100 * best.accuracy:.1f} %. "
+    )
+    if len(surer) == len(beside):
+        return said + "It is better than each member, beyond what chance would do."
+    if worse:
+        return said + f"It is worse than {' and '.join(worse)}, beyond what chance would do."
+    if surer:
+        rest = [each.name for each in beside if each.name not in surer]
+        return said + (
+            f"It is better than {' and '.join(surer)} beyond what chance would do; against "
+            f"{' and '.join(rest)} these rows do not decide."
+        )
+    return said + "Against no member do these rows decide: so small a difference may be chance."

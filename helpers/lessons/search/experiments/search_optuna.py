@@ -1,0 +1,273 @@
+"""The same search with Optuna: several processes on one journal, its pruner, and the trap of seeds.
+
+Processes share nothing but the journal, a file to which each appends what it does. On many machines
+it is the same, with the file where all of them see it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from helpers.engine.comm import Comm
+from helpers.lessons.search.algorithms.halving import top
+from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Range, Uniform
+from helpers.lessons.search.algorithms.rungs import Job
+from helpers.lessons.search.experiments.search_models import (
+    FACTOR,
+    LEAST,
+    MOST,
+    SPACE,
+    TRIALS,
+    Models,
+)
+
+PRUNERS = ("halving", "hyperband", "none")
+STUDY = "digits"
+Settings = dict[str, Any]
+Objective = Callable[[int, Settings], float]
+
+
+class Tried(NamedTuple):
+    """A trial of a study. losses: by steps, as far as it got. pruned: not all of them."""
+
+    trial: int
+    settings: Settings
+    losses: dict[int, float]
+    pruned: bool
+    process: int
+
+
+@dataclass
+class Study:
+    """What a search by Optuna found. seconds: of all of it, without starting the processes."""
+
+    tried: list[Tried]
+    resources: list[int]
+    seconds: float
+
+    @property
+    def losses(self) -> list[dict[int, float]]:
+        """Of each rung, by trial, as the hand-written searches have it."""
+        return [
+            {each.trial: each.losses[steps] for each in self.tried if steps in each.losses}
+            for steps in self.resources
+        ]
+
+    @property
+    def steps(self) -> int:
+        """What was trained in all."""
+        return sum(max(each.losses, default=0) for each in self.tried)
+
+    def top(self, count: int = 3) -> list[int]:
+        """The best trials, the best first."""
+        return top(self.losses, count)
+
+
+def quiet() -> Any:
+    """Optuna without its log lines."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
+def on_optuna(
+    trials: int = TRIALS,
+    workers: int = 2,
+    pruner: str = "halving",
+    drawn: bool = False,
+    seed: int = 0,
+    journal: str | Path | None = None,
+    least: int = LEAST,
+    most: int = MOST,
+    factor: int = FACTOR,
+    timeout: float = 120.0,
+    models: Models | None = None,
+) -> Study:
+    """Search with Optuna on so many processes, all on one journal.
+
+    pruner: "halving", "hyperband" or "none". Optuna's halving decides about a trial once, when it
+    comes to a rung, and never takes it up again: there is nobody who could go on with it. drawn:
+    the course's own trials, those of `models`, or of `Models(seed)`; otherwise Optuna's TPE
+    chooses, each process from a seed of its own, by what all have found so far. journal: the
+    file, kept for later; one that is there already is gone on with. Raises ValueError for another
+    pruner or a number that cannot be, and what `helpers.run` raises.
+    """
+    from helpers.engine.run import run
+    from helpers.lessons.search.algorithms.rungs import rungs
+
+    if pruner not in PRUNERS:
+        raise ValueError(f"There is no pruner {pruner!r}; there are: {', '.join(PRUNERS)}.")
+    if trials < 1:
+        raise ValueError(f"A search has at least one trial, not {trials}.")
+    setting = Setting(trials, pruner, seed, tuple(rungs(least, most, factor)), factor)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(journal or Path(folder) / "journal.log")
+        study = opened(path, setting)
+        if drawn:
+            for trial in range(len(read(study)), trials):
+                study.enqueue_trial((models or Models(seed)).settings(trial), {"trial": trial})
+        spans = run(work, path, setting, ranks=workers, timeout=timeout, device="cpu", show=False)
+        seconds = max(end for _, end in spans) - min(begin for begin, _ in spans)
+        return Study(read(opened(path, setting)), list(setting.resources), seconds)
+
+
+class Setting(NamedTuple):
+    """What all processes of a search have to agree on."""
+
+    trials: int
+    pruner: str
+    seed: int
+    resources: tuple[int, ...]
+    factor: int
+
+
+def opened(path: str, setting: Setting, process: int = 0) -> Any:
+    """The study in a journal, made where there is none yet."""
+    optuna = quiet()
+    least, most = setting.resources[0], setting.resources[-1]
+    made = {
+        "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(least, setting.factor),
+        "hyperband": lambda: optuna.pruners.HyperbandPruner(least, most, setting.factor),
+        "none": optuna.pruners.NopPruner,
+    }
+    backend = optuna.storages.journal.JournalFileBackend(path)
+    return optuna.create_study(
+        storage=optuna.storages.JournalStorage(backend),
+        study_name=STUDY,
+        load_if_exists=True,
+        # Two processes with the same seed would try the same settings.
+        sampler=optuna.samplers.TPESampler(seed=setting.seed * 1000 + process),
+        pruner=made[setting.pruner](),
+    )
+
+
+def work(comm: Comm, path: str, setting: Setting) -> tuple[float, float]:
+    """One process: ask for a trial, train it rung by rung, tell; until there are enough."""
+    study = opened(path, setting, comm.rank)
+    comm.barrier()
+    begin = time.time()
+    while wanted(study, trial := study.ask(), setting.trials):
+        trial.set_user_attr("process", comm.rank)
+        attempt(study, trial, setting)
+    study.tell(trial, state=quiet().trial.TrialState.FAIL)  # one too many: nobody trains it
+    return begin, time.time()
+
+
+def wanted(study: Any, trial: Any, trials: int) -> bool:
+    """Whether a trial is one of those asked for: all see the same ones before it in the journal."""
+    failed = quiet().trial.TrialState.FAIL
+    before = [each for each in study.trials if each.number < trial.number]
+    return sum(each.state != failed for each in before) < trials
+
+
+def attempt(study: Any, trial: Any, setting: Setting) -> None:
+    """Train a trial up to each rung, and stop where the pruner says so."""
+    number = trial.user_attrs.get("trial", trial.number)
+    models = Models(setting.seed, given={number: suggested(trial, SPACE)})
+    state = None
+    for rung, steps in enumerate(setting.resources):
+        loss, state = models.train(Job(number, rung, steps), state)
+        trial.report(loss, steps)
+        if rung + 1 < len(setting.resources) and trial.should_prune():
+            study.tell(trial, state=quiet().trial.TrialState.PRUNED)
+            return
+    study.tell(trial, loss)
+
+
+def suggested(trial: Any, space: Mapping[str, Range]) -> Settings:
+    """A trial's settings, asked of Optuna in the words that it has for each kind of range."""
+    found: Settings = {}
+    for name, span in sorted(space.items()):
+        if isinstance(span, Choice):
+            found[name] = trial.suggest_categorical(name, list(span.options))
+        elif isinstance(span, Uniform | LogUniform):
+            log = isinstance(span, LogUniform)
+            found[name] = trial.suggest_float(name, span.low, span.high, log=log)
+        else:
+            raise TypeError(f"{name} has a range that Optuna is not told of: {span!r}.")
+    return found
+
+
+def read(study: Any) -> list[Tried]:
+    """The trials that a journal holds and somebody has trained."""
+    pruned = quiet().trial.TrialState.PRUNED
+    return [
+        Tried(
+            each.user_attrs.get("trial", each.number),
+            dict(each.params),
+            dict(each.intermediate_values),
+            each.state == pruned,
+            each.user_attrs["process"],
+        )
+        for each in study.trials
+        if each.intermediate_values
+    ]
+
+
+# --- the trap of seeds ----------------------------------------------------------------------------
+
+
+def quickly(number: int, settings: Settings) -> float:
+    """A loss without training, for searches that are repeated: best at rate 0.1 and width 32."""
+    import math
+
+    rate = math.log10(settings["rate"]) + 1
+    return rate**2 + abs(math.log2(settings["width"]) - 5) + settings["momentum"] / 10
+
+
+def with_threads(
+    n_jobs: int, trials: int = 20, seed: int = 0, objective: Objective = quickly
+) -> list[Settings]:
+    """The settings that a seeded study tries, in the order of their numbers: `study.optimize`.
+
+    With n_jobs of 2 or more Optuna's threads each give the sampler a new seed, of the system's
+    choosing, before every trial: the one that was asked for is gone.
+    """
+    study = seeded(seed)
+    study.optimize(
+        lambda trial: objective(trial.number, suggested(trial, SPACE)), trials, n_jobs=n_jobs
+    )
+    return [dict(each.params) for each in study.trials]
+
+
+def ask_and_tell(
+    at_once: int, trials: int = 20, seed: int = 0, objective: Objective = quickly
+) -> list[Settings]:
+    """The same with a loop of one's own: ask for some, train them at once, tell in their order.
+
+    One thread alone talks to the sampler, and in the same order every time, so the seed holds
+    however the trainings race.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    study = seeded(seed)
+    with ThreadPoolExecutor(at_once) as pool:
+        for start in range(0, trials, at_once):
+            asked = [study.ask() for _ in range(min(at_once, trials - start))]
+            settings = [suggested(trial, SPACE) for trial in asked]
+            numbers = [trial.number for trial in asked]
+            losses = pool.map(objective, numbers, settings)
+            for trial, loss in zip(asked, losses, strict=True):
+                study.tell(trial, loss)
+    return [dict(each.params) for each in study.trials]
+
+
+def seeded(seed: int) -> Any:
+    """A study in memory whose sampler has a seed."""
+    optuna = quiet()
+    return optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+
+
+def different(search: Callable[[], list[Settings]], repeats: int = 5) -> int:
+    """Of some repeats of a search, how many tried other settings than the first one.
+
+    Repeats may come out alike by luck; so they are counted.
+    """
+    first = search()
+    return sum(search() != first for _ in range(repeats - 1))

@@ -1,0 +1,1 @@
+"""The exercises of lesson 14, a file each."""

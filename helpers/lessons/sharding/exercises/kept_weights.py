@@ -1,0 +1,182 @@
+"""The driver of exercise 14.6, and what outlives its layer's forward and backward where the numbers
+are right."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from helpers.checks.compare import all_close
+from helpers.checks.drives.calling import Function
+from helpers.checks.drives.memory import LARGE, Kept, Watching
+from helpers.checks.drives.ranks import Ranked
+from helpers.checks.drives.requests import OPEN
+from helpers.checks.drives.values import Remote
+from helpers.checks.spec import Case, Observation
+from helpers.lessons.sharding.exercises.shared import first_changed, go_back, watched
+
+TOLERANCE = 1e-10
+
+
+def phase(seen: Observation, name: str) -> int:
+    """Bytes sent in "forward" or "backward", over all ranks."""
+    return sum(v[name] for v in seen.values)
+
+
+def _right_slices(case: Case, seen: Observation) -> bool:
+    """Whether the outputs are right, and every rank's gradient is its slice of the sum."""
+    gave = [v[key] for key in ("out", "own") for v in seen.values]
+    return all_close(gave, [*case.facts["out"], *case.facts["own"]], TOLERANCE)
+
+
+def kept(case: Case, seen: Observation) -> Iterator[str]:
+    """The whole weight outlives forward, known to autograd or not."""
+    n, elements = case.ranks, case.facts["elements"]
+    if n == 1 or not _right_slices(case, seen):
+        return
+    again = phase(seen, "backward") >= 2 * (n - 1) * elements * 8
+    saved, held = (max(v[key] or 0 for v in seen.values) for key in ("saved", "held"))
+    if saved >= elements + seen.values[0]["out"].size:
+        then = "" if not again else " It is gathered again in backward, and yet never freed."
+        yield (
+            f"{saved} numbers are saved between forward and backward, and the whole weight has "
+            f"{elements}: it is among them.{then} Save x and `own` only."
+        )
+    if not again:
+        yield (
+            f"backward sent {phase(seen, 'backward')} B, which the gradients alone take: the whole "
+            "weight was kept from forward, outside what autograd knows of. Let go of it, and "
+            "gather again."
+        )
+    if held >= elements:
+        yield (
+            f"backward gathers again, but a tensor with all {elements} numbers of the weight was "
+            "still in memory after forward: something holds on to it, such as `ctx`, a list, or a "
+            "variable that `backward` or another inner function refers to. Gather inside forward "
+            "and backward, into a local variable that ends with them."
+        )
+
+
+def kept_after(case: Case, seen: Observation) -> Iterator[str]:
+    """Something whole outlives backward."""
+    elements = case.facts["elements"]
+    if case.ranks == 1 or not _right_slices(case, seen):
+        return
+    for rank, value in enumerate(seen.values):
+        if (value["row"] or 0) >= elements:
+            row = max(v["row"] or 0 for v in seen.values)
+            yield (
+                f"rank {rank}'s gradient of `own` has {value['own'].size} numbers and is a view of "
+                f"a tensor with {row}, so the unsharded gradient stays in memory as long as the "
+                "slice does: return `reduce_scatter_ring(…).clone()`."
+            )
+    after = max(value["after"] or 0 for value in seen.values)
+    if after >= elements:
+        yield (
+            f"the numbers are right, but after backward a tensor with {after} numbers is still in "
+            "memory: the whole weight, or its whole gradient, was put where it stays."
+        )
+
+
+@partial(Ranked, arguments=4)
+def on_layer(
+    fn: Function, comm: Any, x: Tensor, own: Tensor, shape: tuple[int, int], weights: Tensor
+) -> Any:
+    """`fn(comm, x, own, shape)`, and backward of its sum times `weights`.
+
+    `values[rank]`: out; x and own, their gradients; forward and backward, the bytes sent in each;
+    saved, the numbers that autograd keeps between them; held, those in the largest tensor, other
+    than out, that was made in forward and is there after it, and after, the same after backward
+    without the gradients, 0 where they are fewer than the weight's; row, those in the memory that
+    own's gradient lies in; changed, the first that was written into, 0 for own, 1 for x, 2 for
+    backward's gradient; open, the messages that nobody waited for.
+
+    Of a function in another process, saved and row are None, and so are held and after where the
+    weight is small. Of a large one they tell what that process holds more than before: the whole
+    weight's numbers, or 0 where that is nearer to a slice, which may be held.
+    """
+    if shape[0] * shape[1] * own.element_size() >= LARGE:
+        # First a small one of the kind: what libraries load then, stays.
+        few = own.new_ones((comm.rank + 1) * 4 // comm.size - comm.rank * 4 // comm.size)
+        _once(fn, comm, x[:1, :2].clone(), few, (2, 2), weights[:1, :2])
+    return _once(fn, comm, x, own, shape, weights)
+
+
+def _once(
+    fn: Function, comm: Any, x: Tensor, own: Tensor, shape: tuple[int, int], weights: Tensor
+) -> Any:
+    elsewhere = isinstance(fn, Remote)
+    saved, size = dict[int, int](), shape[0] * shape[1]
+    before = own.clone(), x.clone()
+    x.requires_grad_()
+    own.requires_grad_()
+
+    def pack(tensor: Tensor) -> Tensor:
+        memory = tensor.untyped_storage()
+        saved[memory.data_ptr()] = memory.nbytes() // tensor.element_size()
+        return tensor
+
+    held, process = _Held(), Kept(fn, size * own.element_size())
+
+    def whole(*but: Any) -> int | None:
+        if not elsewhere:
+            return held.largest(size, *but)
+        more = process.more()
+        halfway = (size + len(own)) * own.element_size() / 2
+        return None if more is None else size if more > halfway else 0
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), held:
+        out, forward, still = watched(comm, lambda: fn(comm, x, own, tuple(shape)))
+    kept = whole(out, x, own)
+    given = weights.clone()
+    with held:
+        reached, backward, more = go_back(comm, out, given)
+    after = whole(out, x, own, x.grad, own.grad)
+    memory = 0 if own.grad is None else own.grad.untyped_storage().nbytes()
+    return {
+        "out": out,
+        "reached": reached,
+        "x": x.grad,
+        "own": own.grad,
+        "forward": forward,
+        "backward": backward,
+        "saved": None if elsewhere else sum(saved.values()),
+        "held": kept,
+        "after": after,
+        "row": None if elsewhere else memory // own.element_size(),
+        "changed": first_changed((own, x, given), (*before, weights)),
+        OPEN: still + more,
+    }
+
+
+class _Held(Watching):
+    """Notes the memory of what is made while it is on, and how much of it is held on to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[int, tuple[StorageWeakRef, int]] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for one in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(one, Tensor):
+                memory = one.untyped_storage()
+                # A weak reference to the memory, not to the tensor: a view keeps it too.
+                self.made[memory._cdata] = StorageWeakRef(memory), one.element_size()
+        return result
+
+    def largest(self, least: int, *but: Any) -> int:
+        """Numbers in the largest piece that is still held, 0 where that is under `least`.
+
+        Without the memory of some tensors. Small pieces may be what a network holds on to.
+        """
+        allowed = {t.untyped_storage()._cdata for t in but if isinstance(t, Tensor)}
+        most = 0
+        for key, (reference, size) in self.made.items():
+            memory = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
+            if memory is not None and key not in allowed:
+                most = max(most, memory.nbytes() // size)
+        return most if most >= least else 0

@@ -1,0 +1,44 @@
+"""Lesson 07, spare replicas."""
+
+from helpers.rooms import Names, handed_out
+
+NUMBER = "07"
+BUILDS: tuple[str, ...] = (
+    "parameter_servers.update_rules",
+    "accumulators",
+    "sync_replicas",
+    "what_if",
+)
+NAMES: Names = {
+    "": ("helpers.notebook.published",),
+    "algorithms.blame": ("Blame", "lasted"),
+    "experiments.convergence": ("iterations",),
+    "experiments.no_gradients": ("NoGradients",),
+    "experiments.one_accumulator": ("OneAccumulator",),
+    "experiments.straggler_race": ("ROWS", "SECONDS", "TARGET", "aggregate_of", "contenders"),
+    "experiments.stragglers": ("FittedStragglers",),
+    "experiments.straggling": ("Straggling",),
+    "experiments.sync_replay": ("replay_sync_replicas",),
+    "experiments.tf_sync": ("train_sync_replicas",),
+    "experiments.traced_steps": ("begun_and_ready",),
+    "figures.spare_view": (
+        "show_first_and_last",
+        "show_one_spare",
+        "show_race",
+        "show_real_steps",
+        "show_waiting",
+    ),
+    "figures.stragglers": ("draw_spares", "show_hours", "show_kth", "spares_alt"),
+    "figures.token_view": ("show_first_tokens", "show_old_tokens", "told"),
+    "figures.what_if_view": ("show_as_it_was", "show_blame", "show_replayed"),
+    "helpers.engine.servers.rule": ("Decision", "Rule", "mean"),
+    "helpers.lessons.asynchronous.experiments.at_once": ("at_once",),
+    "helpers.lessons.parameter_servers.algorithms.server_optimizers": ("Sgd",),
+    "helpers.lessons.parameter_servers.experiments.digits_task": ("DigitsTask",),
+    "helpers.lessons.parameter_servers.experiments.step_times": ("Gamma", "HeavyTail"),
+    "helpers.notebook.predict": ("predict",),
+    "helpers.notebook.tables": ("table",),
+    "helpers.notebook.widgets": ("explore",),
+}
+
+__getattr__, __dir__ = handed_out(__name__, NAMES)

@@ -1,0 +1,367 @@
+"""Exercise 07.5, the chief and the queue of tokens.
+
+`class Chief` with `start(num_tokens)` and `turn() -> bool` to write. The claim: `start` puts
+num_tokens tokens into the queue, as many as an update takes for −1; a turn in which the
+accumulator has a mean makes one update, raises the global step, and puts max(total, aggregate)
+tokens of the new step into the queue; any other turn does nothing. A long file, for it holds the
+course's own chief as well, and 25 wrong ones.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from helpers.checks.common import fails_with
+from helpers.checks.compare import close, count, describe, rounded
+from helpers.checks.drives.calling import Function, at_hand, driver, made
+from helpers.checks.drives.values import Offered, plain
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
+from helpers.checks.table import wrong_answers
+
+Turn = dict[str, Any]
+
+
+class Scripted(Offered):
+    """Stands for an accumulator: what `take_grad` gives in each of the chief's turns is given.
+
+    asked: the `required` of each call.
+    """
+
+    methods, attributes = ("take_grad",), ("global_step",)
+
+    def __init__(self, means: Sequence[Tensor | None]) -> None:
+        self.means, self.turn, self.global_step, self.asked = list(means), 0, 0, list[Any]()
+
+    def take_grad(self, required: int) -> Tensor | None:
+        """The mean of this turn, once; None where there are too few gradients."""
+        self.asked.append(plain(required))
+        mean, self.means[self.turn] = self.means[self.turn], None
+        self.global_step += mean is not None
+        return mean
+
+
+LEFT = -1  # a token that no worker has taken
+
+
+@driver(6)
+def chief_turns(
+    fn: Function, weights: Tensor, rate: float, aggregate: int, total: int, tokens: int, means: Any
+) -> dict[str, Any]:
+    """Make `fn(accumulator, queue, weights, rate, aggregate, total)`, start it, take turns.
+
+    means: for each turn the mean that the accumulator has ready, or None. Gives `{"start": what is
+    in the queue after `start(tokens)`, "turns": […], "changed": whether the given weights are other
+    ones}`; a turn is `{"gave", "asked", "step", "weights", "tokens"}`. Tokens are those in the
+    queue, the oldest first. Between the turns workers take all, and LEFT is put in, which nobody
+    takes.
+    """
+    accumulator, before, turns = Scripted(means), weights.clone(), list[Any]()
+    queue = at_hand(fn, made(fn, deque))
+    chief = fn(accumulator, queue, weights, rate, aggregate, total)
+    chief.start(tokens)
+    start = _taken(queue)
+    for turn in range(len(means)):
+        accumulator.turn, accumulator.asked = turn, []
+        queue.append(LEFT)
+        turns.append(
+            {
+                "gave": plain(chief.turn()),
+                "asked": list(accumulator.asked),
+                "step": plain(chief.global_step),
+                "weights": plain(chief.weights),
+                "tokens": _taken(queue),
+            }
+        )
+    return {"start": start, "turns": turns, "changed": not torch.equal(weights, before)}
+
+
+def _taken(queue: Any) -> list[Any]:
+    tokens = [plain(token) for token in queue]
+    queue.clear()
+    return tokens
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: 2 of 3 with the default, 2 of 3 with none, 1 of 1, 5 of 2, 2 of 5; else others."""
+    random, made = rng(seed, "07.5"), []
+    shapes = [(2, 3, -1), (2, 3, 0), (1, 1, -1), (5, 2, 3), (2, 5, 4)]
+    if seed:
+        shapes = [(n - 1, n, -1) for n in (4, 6)] + [(1, 1, 0), (1, 2, 0), (3, 3, -1)]
+        some = int(random.integers(3, 8))
+        shapes += [(some, 2, some - 2), (3, 5, int(random.integers(1, 6)))]
+    for aggregate, total, num_tokens in shapes:
+        turns = int(random.integers(4, 8))
+        ready = [turn in (1, 3) or random.random() < 0.3 for turn in range(turns)]
+        ready[0] = False
+        means = [np.round(random.uniform(1, 9, 2), 2) if each else None for each in ready]
+        weights = np.round(random.uniform(-9, 9, 2), 2)
+        name = f"With {aggregate} of {count(total, 'worker')} and num_tokens={num_tokens}"
+        case = Case(name, ((weights, 0.5, aggregate, total, num_tokens, means),))
+        made.append(replace(case, facts={"want": chief_turns(Chief, case).values[0]}))
+    return made
+
+
+def _first(case: Case, seen: Observation) -> tuple[str, str, Turn, Turn] | None:
+    """The first turn that is not as it should be: in words, what of it is wrong, what it was,
+    should be."""
+    pairs = zip(seen.values[0]["turns"], case.facts["want"]["turns"], strict=True)
+    for number, (got, want) in enumerate(pairs, 1):
+        if fault := _fault(got, want):
+            what = "a mean is there" if want["gave"] else "too few gradients are there"
+            return f"turn {number} ({what})", fault, got, want
+    return None
+
+
+def _fault(got: Turn, want: Turn) -> str:
+    if list(got["asked"]) != want["asked"]:
+        return "asked"
+    if got["step"] != want["step"]:
+        return "step"
+    if not close(got["weights"], want["weights"], 1e-9):
+        return "weights"
+    if _new(got) != _new(want):
+        return "tokens"
+    if list(got["tokens"]) != want["tokens"]:
+        return "left"
+    return "" if got["gave"] is want["gave"] else "gave"
+
+
+def _new(turn: Turn) -> list[Any]:
+    """The tokens of a turn, without the one that was there before."""
+    old = next((at for at, one in enumerate(turn["tokens"]) if describe(one) == str(LEFT)), None)
+    return [token for at, token in enumerate(turn["tokens"]) if at != old]
+
+
+def _in_words(tokens: Sequence[Any]) -> str:
+    if not tokens:
+        return "no token"
+    if any(token != tokens[0] for token in tokens):
+        return f"the tokens {describe(list(tokens))}"
+    return f"{count(len(tokens), 'token')} of step {describe(tokens[0])}"
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
+    """The tokens at the start, and every turn."""
+    start, right = list(seen.values[0]["start"]), case.facts["want"]["start"]
+    if start != right:
+        yield f"`start` put {_in_words(start)} in, not {_in_words(right)}."
+    found = _first(case, seen)
+    if found is None:
+        yield from beside(case, seen)
+        return
+    begin, fault, got, want = found
+    if fault == "asked":
+        asked = ", ".join(describe(each) for each in got["asked"]) or "never"
+        (need,) = want["asked"]
+        yield f"{begin}: `take_grad` was asked for {asked}; ask once a turn, for {need}."
+    if fault == "tokens":
+        came = _in_words(_new(got))
+        yield f"{begin}: {came} came into the queue, not {_in_words(_new(want))}."
+    if fault == "left":
+        yield f"{begin}: the oldest token does not stand first in the queue any more."
+    should = f"{describe(want[fault])}{rounded([got[fault]], [want[fault]])}"
+    yield f"{begin}: `{fault}` is {describe(got[fault])}; it should be {should}."
+
+
+def beside(case: Case, seen: Observation) -> Iterator[str]:
+    """What is said where every turn is as it should be: floats count as well as whole numbers."""
+    value = seen.values[0]
+    if value["changed"]:
+        yield (
+            "the weights that the chief was given are other ones now: `-=` writes into a tensor "
+            "that others still hold. Make a new one: `self.weights = self.weights - …`."
+        )
+    counted = [*value["start"], *(one for t in value["turns"] for one in (t["step"], *t["tokens"]))]
+    odd = next((one for one in counted if np.asarray(one).dtype.kind not in "iu"), None)
+    if odd is not None:
+        yield (
+            f"{case.name}, {odd} is a {type(odd).__name__} where steps are counted: a token and "
+            "`global_step` are whole numbers."
+        )
+
+
+_asks_for_more = fails_with(
+    "'Scripted' object has no attribute",
+    "the chief uses something of the accumulator that it does not have: `take_grad` is "
+    "enough. It says by `None` that there is no mean yet.",
+)
+
+
+def _no_word(case: Case, seen: Observation) -> Iterator[str]:
+    begin, fault, got, want = _first(case, seen) or ("", "", {}, {})
+    if fault == "gave":
+        gave = describe(got["gave"])
+        yield f"{begin}: `turn` gave {gave}; say whether an update was made, {want['gave']}."
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: the tokens at the start, and the first turn that is wrong."""
+    if seen.trouble:
+        return {}
+    _, _, aggregate, total, *_ = case.args[0]
+    said = {"put": _in_words(seen.values[0]["start"]), "aggregate": aggregate, "total": total}
+    found = _first(case, seen)
+    if found is None:
+        return said
+    begin, _, got, want = found
+    said |= {"turn": begin, "asked": len(got["asked"]), "old": want["step"] - 1}
+    return said | {"new": count(len(_new(got)), "token"), "wanted": len(_new(want))}
+
+
+def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
+    """What a right answer is told."""
+    _, _, aggregate, total, *_ = cases[0].args[0]
+    return (
+        f"Passed: with {aggregate} of {total} workers, {len(seen[0].values[0]['start'])} tokens at "
+        f"the start by default and {total} an update."
+    )
+
+
+class Chief:
+    """The course's own: it works on one accumulator and a queue that it is given."""
+
+    def __init__(
+        self, accumulator: Any, queue: Any, weights: Any, rate: float, aggregate: int, total: int
+    ) -> None:
+        self.accumulator, self.queue = accumulator, queue
+        self.weights, self.rate = weights, rate
+        self.aggregate, self.total = aggregate, total
+        self.global_step = 0
+
+    def start(self, num_tokens: int) -> None:
+        """The tokens with which training starts."""
+        self.queue.extend([0] * (self.aggregate if num_tokens == -1 else num_tokens))
+
+    def turn(self) -> bool:
+        """Make an update if there is a mean for it."""
+        mean = self.accumulator.take_grad(self.aggregate)
+        if mean is None:
+            return False
+        self.weights = self.weights - self.rate * mean
+        self.global_step += 1
+        self.queue.extend([self.global_step] * max(self.total, self.aggregate))
+        return True
+
+
+WRONG = """
+a list as a token at the start
+    | extend([0] => append([0]
+    `start` put the whole list in as one token. `append` puts in one thing, `extend` each of a list.
+nothing at the start by default
+    | self.aggregate if num_tokens == -1 else num_tokens => num_tokens
+    `start` put {put} in: the default, −1, stands for as many as an update takes, {aggregate}.
+a token for each worker at the start
+    | self.aggregate if num_tokens => self.total if num_tokens
+    `start` put {put} in: at the start there are as many as an update takes, {aggregate}, or
+    num_tokens.
+num_tokens is not looked at
+    | self.aggregate if num_tokens == -1 else num_tokens => self.aggregate
+    `start` put {put} in: num_tokens says how many; only −1 stands for {aggregate}.
+asks for all workers' gradients
+    | take_grad(self.aggregate) => take_grad(self.total)
+    {turn}: the chief asked for {total} gradients, all workers', so that no worker is spare. Ask for
+    {aggregate}.
+asks twice
+    | mean = self.accumulator.take_grad(self.aggregate)
+        => ask = self.accumulator.take_grad; mean = None if ask(self.aggregate) is None else
+            ask(self.aggregate)
+    {turn}: `take_grad` was called {asked} times. Each call empties the accumulator: call it once a
+    turn and keep what it gives.
+a mean as a condition
+    | mean is None => not mean
+    a mean is a tensor of many numbers, which is neither true nor false. Ask whether there is one:
+    `if mean is None`.
+a list as a token
+    | extend([self.global_step] => append([self.global_step]
+    {turn}: the whole list came into the queue as one token. `append` puts in one thing, `extend`
+    each of a list.
+tokens of the old step
+    | [self.global_step] => [self.global_step - 1]
+    {turn}: the tokens are of step {old}, which is over: whatever is computed with them will be
+    dropped. Raise the step before the tokens are made.
+a queue of its own
+    | self.queue.extend([self.global_step] => self.queue = ([self.global_step]
+    {turn}: no new token is in the queue, {wanted} should be. Put them into the queue that you were
+    given, `self.queue.extend(…)`: workers look into no other.
+a token for each gradient
+    | max(self.total, self.aggregate) => self.aggregate
+    {turn}: {new} for {total} workers. Each worker takes a token, whether its gradient counted or
+    not: put in {total}, whatever lies there already.
+a token for each worker
+    | max(self.total, self.aggregate) => self.total
+    {turn}: {new} for {aggregate} gradients: {total} workers have to give several each, and need a
+    token for every one. Take the larger number.
+tokens for nothing
+    | return False
+        => self.queue.extend([self.global_step] * max(self.total, self.aggregate)); return False
+    {turn}: tokens without an update.
+the step stays
+    | return True => self.global_step -= 1; return True
+    {turn}: raise `global_step` by one.
+a step for nothing
+    | return False => self.global_step += 1; return False
+    {turn}: a step without a mean.
+no rate
+    | self.rate * mean => mean
+    {turn}: the mean was subtracted without the rate.
+uphill
+    | - self.rate => + self.rate
+    {turn}: the weights went up: subtract rate · mean.
+no step
+    | - self.rate * mean =>
+    {turn}: the weights stay: subtract rate · mean.
+divides again
+    | self.rate * mean => self.rate * mean / self.aggregate
+    {turn}: the mean is divided already.
+empties the queue
+    | self.global_step += 1 => self.global_step += 1; self.queue.clear()
+    {turn}: a token that nobody has taken yet is gone. The chief puts tokens in and takes none out:
+    `extend` what is there.
+not put in on the right
+    | extend([self.global_step] => extendleft([self.global_step]
+    {turn}: the new tokens stand ahead of one that was there before. They go in on the right,
+    `extend`, and workers take on the left.
+writes into the given weights
+    | = self.weights - => -=
+    ! beside
+floats for tokens
+    | [self.global_step] => [float(self.global_step)]
+    ! beside
+counts first
+    | = self.accumulator.take_grad
+        => = self.accumulator.count >= self.aggregate and self.accumulator.take_grad
+    ? `take_grad` is enough
+no word
+    | return False => return
+    | return True => return
+    ? say whether an update was made
+"""
+
+EXERCISE = Exercise(
+    number="07.5",
+    title="The chief and its tokens",
+    size=Size(stars=2, minutes=15, points=3),
+    function="Chief",
+    asks=(
+        "`start` puts num_tokens tokens of step 0 into the queue (−1: as many as an update "
+        "takes); `turn` makes an update where there is a mean, raises the step, and puts in "
+        "max(total, aggregate) tokens of the new step."
+    ),
+    cases=cases,
+    drive=chief_turns,
+    claim=claim,
+    mistakes=(
+        Mistake("asks the accumulator for more", _asks_for_more, unfinished=True),
+        Mistake("does not say whether it updated", _no_word),
+    ),
+    numbers=numbers,
+    praise=praise,
+    reference=Chief,
+    wrong=wrong_answers("07.5", WRONG, Chief, beside),
+    ranked=False,
+)

@@ -1,0 +1,124 @@
+"""Step times as Chen et al. measured them on 100 workers, as a model for any number of workers.
+
+Chen, Pan, Monga, Bengio, Józefowicz: "Revisiting Distributed Synchronous SGD" (arXiv 1604.00981,
+2017 version), figures 3 and 4 and the text of section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from helpers.lessons.parameter_servers.experiments.step_times import BLOCK, StepTimes
+
+
+@dataclass(frozen=True)
+class FittedStragglers(StepTimes):
+    """A body of fast workers, some late ones, one slow machine in a hundred, and a long tail.
+
+    What all workers of a step share is how busy the step is: `busy`, gamma with mean 1. Then
+
+    - a worker takes `floor` + (`base` + `scale` × busy) × (1 + `spread` × normal) seconds;
+    - it is late with probability 1 − exp(−`late` × busy), by `delay` × exponential seconds. Since
+      a busy step makes many late at once, their number spreads wider than Poisson's;
+    - workers 99, 199, … sit on a slow machine: in the share `slow_share` of steps it takes
+      `slow_by` ± `slow_spread` seconds more;
+    - in a share `stuck` of steps a worker hangs for 5 to 310 s (310 s is the paper's maximum),
+      with probability falling as 1/seconds.
+
+    On a clock such a row of times is a spell of the cluster, `spell` seconds long: who is late,
+    slow or stuck stays so for all of its steps that begin in it. The paper's steps begin together
+    and say nothing of how long a spell lasts; that its real runs with spare workers take no longer
+    than the mean time to the N-th gradient says that it is longer than a step. No hang is shorter
+    than a spell, so that none comes twice.
+
+    The values were found by `python -m benchmarks.fit_stragglers`, which prints them with the
+    objective. All times are in seconds.
+    """
+
+    floor: float = 1.25
+    base: float = 0.2
+    scale: float = 0.151
+    shape: float = 2.3
+    spread: float = 0.217
+    late: float = 0.0137
+    delay: float = 0.575
+    stuck: float = 0.00008
+    slow_share: float = 0.425
+    slow_by: float = 1.19
+    slow_spread: float = 0.132
+    shortest_stuck: float = 5.0
+    longest: float = 310.0
+    spell: float = 5.0
+
+    def __post_init__(self) -> None:
+        positive = (self.floor, self.base, self.scale, self.shape, self.delay, self.shortest_stuck)
+        if not all(value > 0 for value in positive) or self.longest <= self.shortest_stuck:
+            raise ValueError(
+                "floor, base, scale, shape, delay and shortest_stuck have to be above 0, and "
+                "longest above shortest_stuck."
+            )
+        if not 0 < self.spell <= self.shortest_stuck:
+            raise ValueError(
+                f"spell is above 0 and at most shortest_stuck, {self.shortest_stuck:g} s, not "
+                f"{self.spell:g} s: a longer one would let a worker hang twice."
+            )
+        if min(self.spread, self.late, self.slow_by, self.slow_spread) < 0:
+            raise ValueError("spread, late, slow_by and slow_spread have to be 0 or more.")
+        if not (0 <= self.stuck <= 1 and 0 <= self.slow_share <= 1):
+            raise ValueError("stuck and slow_share are shares of steps, from 0 to 1.")
+
+    def times(
+        self,
+        steps: int,
+        numbers: np.ndarray,
+        own: np.random.Generator,
+        common: np.random.Generator,
+    ) -> np.ndarray:
+        """Draws that share how busy each step is."""
+        busy = common.gamma(self.shape, 1 / self.shape, (steps, 1))
+        times = own.standard_normal((steps, len(numbers)))
+        times *= self.spread
+        times += 1
+        np.maximum(times, 0, out=times)
+        times *= self.base + self.scale * busy
+        times += self.floor
+        self._add_delays(times, busy, 1 - own.random((steps, len(numbers))))  # never 0
+        self._add_slow_machine(times, numbers, own)
+        return times
+
+    def on_clock(self, worker: int, seed: int) -> Callable[[float], float]:
+        """A worker's seconds in the spell in which its step begins: a row of `table` each."""
+        known: dict[int, list[float]] = {}  # the last block alone
+
+        def seconds(now: float) -> float:
+            block, row = divmod(int(now / self.spell), BLOCK)
+            if block not in known:
+                known.clear()
+                known[block] = self._block(worker, seed, block).tolist()
+            return known[block][row]
+
+        return seconds
+
+    def _add_delays(self, times: np.ndarray, busy: np.ndarray, uniform: np.ndarray) -> None:
+        """Late and stuck workers. One uniform number says who is, and how much it is."""
+        late = 1 - np.exp(-self.late * busy)
+        row, column = np.nonzero(uniform < late)
+        times[row, column] -= self.delay * np.log(uniform[row, column] / late[row, 0])
+        if self.stuck:
+            stuck = uniform > 1 - self.stuck
+            part = (1 - uniform[stuck]) / self.stuck  # uniform again
+            times[stuck] = self.shortest_stuck / (
+                1 - part * (1 - self.shortest_stuck / self.longest)
+            )
+
+    def _add_slow_machine(
+        self, times: np.ndarray, numbers: np.ndarray, own: np.random.Generator
+    ) -> None:
+        for column in np.nonzero(numbers % 100 == 99)[0]:
+            slow = own.random(len(times)) < self.slow_share
+            more = self.slow_by + self.slow_spread * own.standard_normal(len(times))
+            times[:, column] += np.where(slow, np.maximum(more, 0), 0)
+        np.minimum(times, self.longest, out=times)

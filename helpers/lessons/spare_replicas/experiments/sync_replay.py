@@ -1,0 +1,141 @@
+"""Synchronous training with spare replicas, rebuilt: `SyncReplicas` on a clock of its own.
+
+Softmax regression on the digits; each worker's computing takes a time that is given, and nothing
+else takes any. `tf_sync.train_sync_replicas` trains the same with TensorFlow on real processes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from helpers.engine.trace import Event, Trace
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.spare_replicas.algorithms.sync_replicas import SyncReplicas
+from helpers.lessons.spare_replicas.experiments import softmax
+
+
+class SyncRun(NamedTuple):
+    """What came out. counted, dropped: each worker's gradients that were in time, and too late.
+
+    loss: over all training rows, in nats, at the end. times: seconds from the start to each update.
+    trace: when each worker computed and waited for a token; of a replay only.
+    """
+
+    counted: list[int]
+    dropped: list[int]
+    loss: float
+    times: list[float]
+    trace: Trace | None = None
+
+
+class Setting(NamedTuple):
+    """How to train. seconds: what a gradient takes each worker; aggregate: R; steps: updates."""
+
+    seconds: tuple[float, ...]
+    aggregate: int
+    steps: int
+    num_tokens: int
+    rate: float
+    batch: int
+    seed: int
+
+
+def replay_sync_replicas(
+    seconds: Sequence[float] = (0.02, 0.02, 0.08),
+    aggregate: int = 2,
+    steps: int = 30,
+    num_tokens: int = 0,
+    rate: float = 0.5,
+    batch: int = 32,
+    seed: int = 0,
+    machine: Callable[..., SyncReplicas] = SyncReplicas,
+) -> SyncRun:
+    """The same training with the rebuilt optimizer, on a clock on which only computing takes time.
+
+    machine: makes the optimizer, where you have written your own or a part of it. The chief moves
+    as soon as it can.
+    """
+    setting = check(Setting(tuple(seconds), aggregate, steps, num_tokens, rate, batch, seed))
+    sync = machine(
+        softmax.initial(softmax.training_rows()),
+        lambda: Sgd(rate),
+        aggregate,
+        len(setting.seconds),
+        num_tokens,
+    )
+    return Replay(setting, sync).run()
+
+
+class Replay:
+    """One training on a clock: who is done with computing when, and who waits for a token."""
+
+    def __init__(self, setting: Setting, sync: SyncReplicas) -> None:
+        self.setting, self.sync = setting, sync
+        self.rows, self.workers = softmax.training_rows(), len(setting.seconds)
+        self.batches = [
+            softmax.batches(len(self.rows[1]), setting.batch, setting.seed, worker)
+            for worker in range(self.workers)
+        ]
+        self.due: list[tuple[float, int, list[np.ndarray]]] = []
+        self.waiting: list[tuple[int, float]] = []
+        self.counted, self.dropped = [0] * self.workers, [0] * self.workers
+        self.times: list[float] = []
+        self.events: list[Event] = []
+
+    def run(self) -> SyncRun:
+        """Train until every worker holds a token of the last step, or waits for ever."""
+        for worker in range(self.workers):
+            self.compute(worker, 0.0)
+        while self.due:
+            now, worker, gradients = heapq.heappop(self.due)
+            self.arrive(worker, gradients, now)
+            self.release(now)
+        loss = softmax.loss(self.sync.pull(), self.rows)
+        trace = Trace(self.events, self.workers, virtual=True)
+        return SyncRun(self.counted, self.dropped, loss, self.times, trace)
+
+    def compute(self, worker: int, now: float) -> None:
+        """A worker pulls, and will have its gradient after its seconds."""
+        done = now + self.setting.seconds[worker]
+        chosen = next(self.batches[worker])
+        gradients = softmax.gradients(self.sync.pull(), self.rows, chosen)
+        heapq.heappush(self.due, (done, worker, gradients))
+        self.events.append(Event(worker, "computing", now, done))
+
+    def arrive(self, worker: int, gradients: list[np.ndarray], now: float) -> None:
+        """A worker pushes; the chief, which waits for that, updates if it can."""
+        late = not all(self.sync.push(worker, gradients))
+        (self.dropped if late else self.counted)[worker] += 1
+        if self.sync.global_step < self.setting.steps and self.sync.chief_turn():
+            self.times.append(now)
+        self.waiting.append((worker, now))
+
+    def release(self, now: float) -> None:
+        """Those who wait take tokens, first come, first served, and go on with the next step."""
+        while self.waiting:
+            worker, since = self.waiting[0]
+            token = self.sync.take_token(worker)
+            if token is None:
+                return
+            self.waiting.pop(0)
+            if now > since:
+                self.events.append(Event(worker, "waiting", since, now))
+            if token < self.setting.steps:
+                self.compute(worker, now)
+
+
+def check(setting: Setting) -> Setting:
+    """Raise ValueError for a setting that cannot be, or would never end."""
+    workers = len(setting.seconds)
+    if not 1 <= setting.aggregate <= workers:
+        raise ValueError(
+            f"{setting.aggregate} gradients of {workers} workers cannot make an update here; "
+            f"aggregate goes from 1 to {workers}."
+        )
+    if setting.steps < 1 or any(each < 0 for each in setting.seconds):
+        raise ValueError("Training takes 1 step or more, and no time is below 0 seconds.")
+    return setting

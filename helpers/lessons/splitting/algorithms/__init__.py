@@ -1,0 +1,1 @@
+"""What lesson 12 builds, and what stands beside it: no process, socket or clock in it."""

@@ -1,0 +1,139 @@
+"""Exercise 12.3, count the crossings of an assignment of units to devices.
+
+`crossings(connections, below, above) -> int`: connections are (unit below, unit above); below[j]
+and above[i] are the devices of the units. The claim: a unit's value is sent once to every other
+device that has a unit connected to it, however many units those are.
+"""
+
+from typing import Any
+
+from helpers.checks.common import fails_with
+from helpers.checks.compare import count, describe, number
+from helpers.checks.drives.calling import plain_call
+from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
+from helpers.checks.table import wrong_answers
+from helpers.lessons.splitting.algorithms.partly_connected import crossings as reference
+
+Pairs = list[tuple[int, int]]
+
+
+def cases(seed: int) -> list[Case]:
+    """Seed 0: a small net that tells all mistakes apart, a dense one, none that cross; others."""
+    random, made = rng(seed, "12.3"), []
+    lower, upper = [3, 0, 2, 0, 2, 1, 4, 4, 3, 1, 3, 2, 1], [2, 4, 0, 3, 1, 4, 3, 1, 1, 0, 3, 4, 2]
+    net = list(zip(lower, upper, strict=True))
+    asked = [("With 5 units on 3 devices", net, [0, 1, 1, 2, 2], [0, 1, 0, 1, 2])]
+    if seed:
+        width, devices = int(random.integers(9, 14)), 3
+        asked = []
+        for _ in range(3):
+            below = [int(d) for d in random.integers(0, devices, width)]
+            above = [int(d) for d in random.integers(0, devices, width)]
+            grid = [(j, i) for j in range(width) for i in range(width) if random.random() < 0.35]
+            pairs = [grid[place] for place in random.permutation(len(grid))]
+            asked.append((f"With {width} units on {devices} devices", pairs, below, above))
+    full = [(j, i) for j in range(6) for i in range(6)]
+    halves = [0, 0, 0, 1, 1, 1]
+    asked.append(("With a dense layer of 6 units on 2 devices", full, halves, halves))
+    local = [(j, i) for j, i in full if (j < 3) == (i < 3)]
+    asked.append(("With two networks side by side", local, halves, halves))
+    # As the docstring has it; and layers of other sizes, with a device that one of them lacks.
+    asked.append(("With the two connections of the example", [(0, 0), (0, 1)], [0], [1, 1]))
+    uneven = [(0, 0), (0, 2), (4, 1), (3, 1), (4, 2)]
+    asked.append(("With 5 units below 3 others", uneven, [0, 0, 1, 0, 1], [2, 1, 2]))
+    for name, pairs, below, above in asked:
+        given = (pairs, below, above)
+        crossing = {(j, above[i]) for j, i in pairs if above[i] != below[j]}
+        made.append(Case(name, (given,), facts={"right": len(crossing)}))
+    return made
+
+
+def claim(case: Case, seen: Observation) -> str | None:
+    """Exactly as many."""
+    want = case.facts["right"]
+    if number(seen.values[0]) == want:
+        return None
+    return f"{count(want, 'value')} cross; you count {describe(seen.values[0])}."
+
+
+def numbers(case: Case, seen: Observation) -> dict[str, Any]:
+    """What the hints name: how many were counted, how many there are."""
+    got, want = number(seen.values[0]) or 0.0, case.facts["right"]
+    return {"count": f"you count {got:g} where {count(want, 'value')} cross"}
+
+
+_no_such_unit = fails_with(
+    "",
+    "you look for a unit that there is not: the layers need not be of one size. The "
+    "first of a pair is a unit below, the second one above.",
+    kind="IndexError",
+)
+
+
+def the_one_before(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    total, last = 0, None
+    for j, i in pairs:
+        if above[i] != below[j] and (j, above[i]) != last:
+            total += 1
+        last = (j, above[i])
+    return total
+
+
+WRONG = """
+connections counted
+    | (j, above[i]) => (j, i)
+    {count}: two connections from one unit to one device need its value there only once.
+each unit counted once
+    | (j, above[i]) => j
+    {count}: a value that two other devices need is sent twice, once to each of them.
+home counted
+    | if below[j] != above[i] => if True
+    {count}: a unit's own device has its value.
+units above
+    | (j, above[i]) => (i, below[j])
+    {count}: what crosses is a value of the unit below.
+messages counted
+    | (j, above[i]) => (below[j], above[i])
+    {count}: that is how many messages there are; asked is how many values are in them.
+compared with the one before alone
+    = the_one_before
+    {count}: you compare each connection with the one before it, and those of one unit need not
+    follow one another. Keep all pairs that were counted, in a set.
+turned round
+    | for j, i in => for i, j in
+    | raise ValueError( => continue; raise ValueError(
+    {count}: a connection is (unit below, unit above).
+devices of the layer below alone
+    | if below[j] != above[i] => if below[j] != above[i] and above[i] in below
+    {count}: a device may hold units of the upper layer alone. Look at `above` for who needs a
+    value, and at `below` for where it is.
+lists above
+    | needed = set() => needed = [set() for _ in above]
+    | needed.add((j, above[i])) => needed[j].add(above[i])
+    | len(needed) => sum(map(len, needed))
+    ? the layers need not be of one size
+"""
+
+EXERCISE = Exercise(
+    number="12.3",
+    title="Count the crossings",
+    size=Size(stars=1, minutes=10, points=2),
+    function="crossings",
+    asks=(
+        "how many values cross for one row: each unit's value once to every other device that has "
+        "a unit connected to it."
+    ),
+    cases=cases,
+    drive=plain_call,
+    claim=claim,
+    mistakes=(Mistake("units of another layer", _no_such_unit, unfinished=True),),
+    numbers=numbers,
+    compared=lambda case, seen: number(seen.values[0]),
+    praise=(
+        "Passed: in a dense layer every value crosses to every other device, in a sparse one only "
+        "those that somebody there needs."
+    ),
+    reference=reference,
+    wrong=wrong_answers("12.3", WRONG, reference, the_one_before),
+    ranked=False,
+)

@@ -1,1 +1,0 @@
-"""The figures and knobs of one lesson each; what any cell uses is one folder up."""

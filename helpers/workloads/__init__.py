@@ -1,1 +1,0 @@
-"""Data sets, models and published figures: small enough for a laptop, real enough to learn from."""

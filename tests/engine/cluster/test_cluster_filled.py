@@ -1,0 +1,62 @@
+"""A launcher's file filled in: its own lines changed, the rest as it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from helpers.engine.cluster import files
+from helpers.engine.cluster.files import NAMES, filled, template
+
+TEXT = """#!/bin/bash
+# A job.
+#SBATCH --nodes=2
+#SBATCH --time=00:10:00   # hours
+#SBATCH --exclusive
+##SBATCH --account=PROJECT
+
+nodes=${NODES:-1}
+set -- "$@"
+srun python "$@"
+"""
+
+
+def test_settings_are_changed_in_their_places() -> None:
+    text = filled(
+        TEXT,
+        ["-m", "a b"],
+        {"nodes": 3, "partition": "rtx", "exclusive": None, "no-requeue": True},
+        {"nodes": 3},
+        {"PATH": '/x:"$PATH"'},
+    )
+    assert text.splitlines() == [
+        "#!/bin/bash",
+        "# A job.",
+        "#SBATCH --nodes=3",
+        "#SBATCH --time=00:10:00   # hours",
+        "#SBATCH --partition=rtx",
+        "#SBATCH --no-requeue",
+        "",
+        "##SBATCH --account=PROJECT",
+        "",
+        'export PATH=/x:"$PATH"',
+        "nodes=3",
+        "set -- -m 'a b'",
+        'srun python "$@"',
+    ]
+
+
+def test_a_file_that_takes_no_command_is_refused() -> None:
+    with pytest.raises(ValueError, match=r'needs a line set -- "\$@"'):
+        filled("#SBATCH --nodes=2\nsrun python train.py\n", ["a.py"])
+    with pytest.raises(ValueError, match="no line port="):
+        filled(TEXT, ["a.py"], variables={"port": 1})
+
+
+@pytest.mark.parametrize("launcher", NAMES)
+def test_nothing_but_the_settings_differs_from_the_file(launcher: str) -> None:
+    text = template(launcher)
+    assert (files.FOLDER / NAMES[launcher]).exists()
+    ours = filled(text, ["train.py"], {"nodes": 5} if launcher == "slurm" else None)
+    changed = [(a, b) for a, b in zip(text.splitlines(), ours.splitlines(), strict=True) if a != b]
+    assert [b for _, b in changed][-1] == "set -- train.py"
+    assert all(b.startswith(("#SBATCH --nodes=5", "set --")) for _, b in changed)

@@ -1,0 +1,330 @@
+"""Following a run, from what lies in its folder: every ending, without a launcher."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import helpers
+from helpers.engine.board import Board
+from helpers.engine.cluster import follow
+from helpers.engine.cluster.folder import Outcome, Plan, RunFolder
+from helpers.engine.cluster.follow import Follower
+from helpers.engine.cluster.launchers import LocalRun
+from helpers.engine.cluster.slurm import State
+from helpers.engine.errors import (
+    Deadlock,
+    JobCancelled,
+    NodeDied,
+    RankDied,
+    RankFailed,
+    RunError,
+    RunInterrupted,
+    RunTimeout,
+)
+from helpers.engine.rank import describe_failure
+from helpers.engine.real import Recorder
+from helpers.engine.wire import anonymous_file, pack_value
+
+NODES = ("n1", "n1", "n2", "n2")
+
+
+class FakeJob:
+    """A launcher that says what it is told to say."""
+
+    name = "Job 12"
+
+    def __init__(self, *states: State) -> None:
+        self.states, self.ended = list(states) or [State("runs", "RUNNING", "", "n[1-2]")], 0
+
+    def state(self) -> State:
+        return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+
+    def end(self) -> None:
+        self.ended += 1
+
+    def leave(self) -> None:
+        self.left = True
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions and limits of a tenth of a second or two."""
+    short = {"LOOK": 0.01, "ASK": 0.02, "SILENT": 0.5, "SETTLE": 0.1, "STILL": 0.2, "MOST": 0.1}
+    for name, seconds in short.items():
+        monkeypatch.setattr(follow, name, seconds)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    plan = Plan(
+        4, 2, "torch", "slurm", None, 1, 30.0, 30.0, "", [], str(tmp_path), "a run", {}
+    )  # fmt: skip
+    made = RunFolder.new(tmp_path / "run", plan, pack_value(1))
+    made.note(launcher="slurm", job="12")
+    return made
+
+
+def beat(folder: RunFolder, *ranks: int, number: int = 0) -> None:
+    for rank in ranks:
+        told = {"beat": number, "node": NODES[rank], "pid": 1, "cpu": 1.0}
+        folder.write(rank, "beat", told)
+
+
+def note(folder: RunFolder, rank: int, doing: Any, peer: int | None = None) -> None:
+    board = Board(anonymous_file(Board.bytes(4)), 4)
+    board.write(rank, 0, doing, peer, 0, 1)
+    board.write(rank, 1, "idle", None, 0, 1)
+    lanes = [tuple(board.read(rank, lane)) for lane in (0, 1)]
+    folder.write(rank, "now", {"lanes": lanes, "frames": [(__file__, 1, "train")]})
+
+
+def value(folder: RunFolder, rank: int, what: Any = None) -> None:
+    account = ([(rank, "sending", 0.1, 0.2, "send", 0, 8, 0)], {0: 8}, 1, (0.0, 0.5))
+    outcome = Outcome("value", NODES[rank], time.time(), account=account)
+    folder.put_outcome(rank, outcome, pack_value(rank if what is None else what))
+
+
+def failure(folder: RunFolder, rank: int, words: str, later: float = 0.0) -> None:
+    try:
+        raise ValueError(words)
+    except ValueError as error:
+        parcel = pack_value(describe_failure(error, Recorder(rank)))
+    folder.put_outcome(rank, Outcome("failure", NODES[rank], time.time() + later), parcel)
+
+
+def ended(folder: RunFolder, rank: int, what: str, code: int = -9, later: float = 0.0) -> None:
+    folder.put_outcome(rank, Outcome(what, NODES[rank], time.time() + later, code=code))
+
+
+def wrong(folder: RunFolder, kind: type[RunError], *states: State) -> tuple[Any, FakeJob]:
+    """The error with which a run ends, and its job."""
+    job = FakeJob(*states)
+    with pytest.raises(kind) as caught:
+        Follower(folder, job, show=False).results()
+    assert job.ended >= 1
+    return caught.value, job
+
+
+def test_values_trace_statistics_and_output_come_back(
+    folder: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beat(folder, 0, 1, 2, 3)
+    for rank in range(4):
+        folder.file(rank, "log").write_text(f"I am {rank}\n")
+        value(folder, rank, [rank] * 2)
+    results = Follower(folder, FakeJob(), show=True).results()
+    assert list(results) == [[0, 0], [1, 1], [2, 2], [3, 3]]
+    assert results.stats.bytes == [8] * 4 and results.stats.sent[2] == {0: 8}
+    # Ranks 2 and 3 are on the other node: their 16 bytes crossed its link.
+    assert results.stats.links[1].out == 16
+    assert results.trace.of(3, "sending")[0].peer == 0
+    assert results.output[2] == "I am 2\n"
+    assert "rank 0 | I am 0\nrank 1 | I am 1\n" in capsys.readouterr().out
+
+
+def test_a_waiting_job_says_so_and_uses_up_no_time(
+    folder: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waits = State("waits", "PENDING", "Resources")
+    folder.put("plan", pickle.dumps(folder.plan()._replace(timeout=0.05)))
+    states = [*[waits] * 20, State("runs", "RUNNING", "", "n[1-2]")]
+    beat(folder, 0, 1, 2, 3)
+    job = FakeJob(*states)
+    original: Callable[[], State] = job.state
+
+    def state() -> State:
+        found = original()
+        if found.stage == "runs":
+            for rank in range(4):
+                value(folder, rank)
+        return found
+
+    job.state = state  # type: ignore[method-assign]
+    assert list(Follower(folder, job, show=True).results()) == [0, 1, 2, 3]
+    told = capsys.readouterr().out
+    assert told.count("Job 12 waits in the queue: Resources.") == 1
+    assert "Job 12 runs on n[1-2]." in told
+
+
+def test_an_exception_is_told_with_its_rank_and_traceback(folder: RunFolder) -> None:
+    beat(folder, 0, 1, 2, 3)
+    failure(folder, 1, "the cause")
+    failure(folder, 2, "Connection closed by peer", later=1.0)
+    ended(folder, 0, "ended", later=2.0)
+    ended(folder, 3, "ended", later=2.0)
+    error, _ = wrong(folder, RankFailed)
+    assert error.ranks == (1,) and error.kind == "ValueError" and error.message == "the cause"
+    assert "raise ValueError(words)" in error.report and "on n1" in error.report
+
+
+def test_a_death_is_the_cause_of_what_peers_raise(folder: RunFolder) -> None:
+    beat(folder, 0, 1, 2, 3)
+    note(folder, 3, "receiving", 0)
+    failure(folder, 1, "Connection closed by peer")
+    ended(folder, 3, "died", later=0.2)
+    ended(folder, 0, "ended")
+    ended(folder, 2, "ended")
+    error, _ = wrong(folder, RankDied)
+    assert error.ranks == (3,)
+    assert "Rank 3 of 4, on n2, was killed by signal 9 (SIGKILL)" in error.report
+    assert "was waiting to receive from rank 0" in error.report
+    assert "Traceback of rank 3" in error.report
+
+
+def test_a_node_that_says_nothing_is_dead_whatever_its_peers_raise(folder: RunFolder) -> None:
+    beat(folder, 0, 1, 2, 3)
+    note(folder, 2, "computing")
+    failure(folder, 0, "Connection closed by peer", later=0.5)
+    ended(folder, 1, "ended")
+    error, _ = wrong(folder, NodeDied)
+    assert error.ranks == (2, 3) and error.nodes == ("n2",)
+    assert "node n2 stopped answering, and ranks 2 and 3 of 4" in error.report
+    assert "Rank 2, on n2, was computing." in error.report
+
+
+def test_who_did_not_look_has_missed_nothing(folder: RunFolder) -> None:
+    beat(folder, 0, 1, 2, 3)
+    follower = Follower(folder, FakeJob(), show=False)
+    follower.look()
+    time.sleep(0.7)  # this process stood still for longer than a node may be silent
+    follower.look()
+    assert follower.silent() == []
+    # Looking all the time, the same silence of one node counts; that of all needs longer.
+    beat(folder, 0, 1, number=1)
+    for turn in range(14):
+        time.sleep(0.05)
+        beat(folder, 0, 1, number=2 + turn)
+        follower.look()
+    assert follower.silent() == [2, 3]
+    follower.finish()
+
+
+def test_a_minute_in_which_nobody_looked_is_nobodys_time(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(follow.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(follow, "FRESH", 0.15)
+    beat(folder, 0, 1, 2, 3)
+    for rank in range(4):
+        note(folder, rank, "receiving", (rank + 1) % 4)
+    follower = Follower(folder, FakeJob(), show=False)
+    follower.ask()
+
+    def looks(count: int, step: float, beats: int = 0) -> None:
+        for turn in range(count):
+            now[0] += step
+            if beats:
+                beat(folder, 0, 1, 2, 3, number=beats + turn)
+            follower.look()
+            follower.judge()
+
+    looks(3, 60.0)  # neither a time-out of 30 s nor a deadlock
+    looks(3, 0.1)  # of ranks that do not beat nobody knows whether they still wait
+    with pytest.raises(Deadlock):
+        looks(5, 0.1, beats=1)
+    follower.finish()
+
+
+def test_slurm_may_tell_of_a_dead_node_first(folder: RunFolder) -> None:
+    beat(folder, 0, 1, 2, 3)
+    for rank in (0, 1):
+        ended(folder, rank, "ended")
+    error, _ = wrong(folder, NodeDied, State("ended", "NODE_FAIL", "NodeDown"))
+    assert error.nodes == ("n2",)
+
+
+def test_a_cancelled_job_is_told_as_that(folder: RunFolder) -> None:
+    beat(folder, 0, 1, 2, 3)
+    note(folder, 1, "computing")
+    for rank in range(4):
+        ended(folder, rank, "ended")
+    error, _ = wrong(folder, JobCancelled, State("ended", "CANCELLED"))
+    assert "Job 12 was cancelled (scancel) before ranks 0 to 3 had answered" in error.report
+    assert "Traceback of rank 1" in error.report
+
+
+def test_a_job_cancelled_in_the_queue(folder: RunFolder) -> None:
+    error, _ = wrong(
+        folder, JobCancelled, State("waits", "PENDING", "Resources"), State("ended", "CANCELLED")
+    )
+    assert "was cancelled (scancel) before its ranks began" in error.report
+
+
+def test_a_job_that_fails_to_start_shows_the_launchers_log(folder: RunFolder) -> None:
+    folder.log.write_text("srun: error: no such python\n")
+    error, _ = wrong(folder, RankDied, State("ended", "FAILED", "NonZeroExitCode"))
+    assert "Job 12 has ended (FAILED, NonZeroExitCode)" in error.report
+    assert "no such python" in error.report
+
+
+def test_a_run_that_takes_too_long_says_what_its_ranks_did(folder: RunFolder) -> None:
+    folder.put("plan", pickle.dumps(folder.plan()._replace(timeout=0.1)))
+    beat(folder, 0, 1, 2, 3)
+    for rank in range(3):
+        note(folder, rank, "receiving", 3)
+    note(folder, 3, "computing")
+    error, _ = wrong(folder, RunTimeout)
+    assert error.ranks[0] == 3  # it computes; the others wait for it
+    assert "Rank 0, on n1, was waiting to receive from rank 3" in error.report
+
+
+def test_ranks_that_wait_for_each_other_are_told(folder: RunFolder) -> None:
+    beat(folder, 0, 1, 2, 3)
+    for rank in range(4):
+        note(folder, rank, "receiving", (rank + 1) % 4)
+    error, _ = wrong(folder, Deadlock)
+    assert error.ranks == (0, 1, 2, 3) and error.waiting[3] == "waits to receive from rank 0"
+    assert "Rank 3, on n2, was waiting to receive from rank 0." in error.report
+
+
+def test_whoever_attaches_later_gets_the_same(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beat(folder, 0, 1, 2, 3)
+    failure(folder, 1, "the cause")
+    for rank in (0, 2, 3):
+        ended(folder, rank, "ended", later=1.0)
+    first, _ = wrong(folder, RankFailed)
+    with pytest.raises(RankFailed) as again:
+        helpers.attach("12", folder=folder.path.parent, show=False)
+    assert again.value.report == first.report and again.value.ranks == first.ranks
+    with pytest.raises(ValueError, match="There is no run nothing"):
+        helpers.attach("nothing", folder=folder.path.parent)
+
+
+def test_an_interrupt_cancels_the_job(folder: RunFolder) -> None:
+    beat(folder, 0, 1, 2, 3)
+    job = FakeJob()
+
+    def interrupt() -> State:
+        raise KeyboardInterrupt
+
+    job.state = interrupt  # type: ignore[method-assign]
+    with pytest.raises(RunInterrupted, match="interrupted, and job 12 cancelled"):
+        Follower(folder, job, show=False).results()
+    assert job.ended
+
+
+def test_a_launcher_that_is_gone_has_ended() -> None:
+    assert LocalRun("a run", [(2**22 + 1, 0.0)]).state().stage == "ended"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"launcher": "mpirun"}, "no launcher 'mpirun'"),
+        ({"nodes": 0}, "nodes is a whole number"),
+        ({"ranks": 3}, "ranks=3 is not 2 nodes of 2"),
+        ({"launcher": "torchrun", "partition": "rtx"}, "no option 'partition'"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(options: dict[str, Any], words: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=words):
+        helpers.run(print, engine="cluster", **options)

@@ -1,0 +1,301 @@
+"""A function from a cell on a real SLURM of two nodes, on torchrun's agents and on horovodrun."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import psutil
+import pytest
+
+import helpers
+from helpers.engine.comm import Comm
+from helpers.engine.errors import JobCancelled, NodeDied, RankDied, RankFailed, RunInterrupted
+from helpers.engine.slurm.site import Site
+from helpers.setup.state import horovod_missing
+from tests.slurm import needs_slurm, nothing_left, site_for_a_test
+
+pytestmark = pytest.mark.real
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # as what a cell defines travels
+slurm = site_for_a_test
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def ring(comm: Comm) -> Any:
+    """Something of everything: messages, the framework's own collective, output."""
+    import torch
+    import torch.distributed as dist
+
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    request = comm.isend(torch.full((3,), float(comm.rank)), right)
+    got = comm.recv(left)
+    request.wait()
+    total = torch.tensor([2.0**comm.rank], dtype=torch.float64)
+    dist.all_reduce(total)
+    print(f"I am {comm.rank}")
+    return comm.rank, comm.size, got.tolist(), total.item()
+
+
+def on_tensorflow(comm: Comm) -> Any:
+    import tensorflow as tf
+
+    workers = json.loads(os.environ["TF_CONFIG"])["cluster"]["worker"]
+    request = comm.isend(tf.constant([1.0, 2.0]) * (comm.rank + 1), (comm.rank + 1) % comm.size)
+    got = comm.recv((comm.rank - 1) % comm.size)
+    request.wait()
+    return comm.rank, len(set(workers)), got.numpy().tolist()
+
+
+def on_horovod(comm: Comm) -> Any:
+    import horovod.torch as hvd
+    import torch
+
+    total = hvd.allreduce(torch.arange(3.0) * (comm.rank + 1), op=hvd.Sum)
+    return comm.rank, hvd.rank(), hvd.size(), total.tolist()
+
+
+def fails(comm: Comm) -> None:
+    if comm.rank == 2:
+        raise ValueError("no such layer")
+    comm.recv(2)
+
+
+def dies(comm: Comm) -> None:
+    if comm.rank == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    comm.recv(3)
+
+
+def waits(comm: Comm) -> None:
+    while True:
+        time.sleep(0.05)
+
+
+def run(fn: Callable[..., Any], folder: Path, **options: Any) -> Any:
+    """A run on the cluster, shown to nobody."""
+    given = {"show": False, "timeout": 120.0, "folder": folder, **options}
+    return helpers.run(fn, engine="cluster", **given)
+
+
+def when_all_compute(folder: Path, then: Callable[[], None]) -> list[float]:
+    """Do something once every rank is in its function; the list gets the moment."""
+    moments: list[float] = []
+
+    def work() -> None:
+        while True:
+            notes = [note.read_text() for note in folder.glob("*/rank-*.now")]
+            if len(notes) == 4 and all('"computing"' in note for note in notes):
+                break
+            time.sleep(0.05)
+        moments.append(time.monotonic())
+        then()
+
+    threading.Thread(target=work, daemon=True).start()
+    return moments
+
+
+@needs_slurm()
+def test_slurm_gives_what_local_ranks_give(
+    slurm: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    began = time.perf_counter()
+    results = run(ring, tmp_path, show=True)
+    whole = time.perf_counter() - began
+    local = helpers.run(ring, ranks=4, show=False)
+    assert list(results) == list(local)
+    assert results.stats.bytes == local.stats.bytes
+    assert results.output == local.output
+    assert all(0 < seconds < whole for seconds in results.stats.seconds)  # a part of this call
+    told = capsys.readouterr().out
+    # The file that was submitted is shown, and is the one of cluster/ with its settings.
+    number = re.search(r"Submitted as job (\d+):", told)
+    assert number is not None
+    submitted = next(tmp_path.glob(f"*/{number[1]}_submission.sh")).read_text()
+    assert submitted in told and "#SBATCH --ntasks-per-node=2" in submitted
+    assert "rank 0 | I am 0" in told
+    assert nothing_left(slurm) == []
+    # By its number, the run can be taken up again.
+    assert list(helpers.attach(int(number[1]), folder=tmp_path, show=False)) == list(local)
+
+
+@needs_slurm()
+@pytest.mark.thorough
+@pytest.mark.tensorflow
+def test_tensorflow_ranks_on_two_nodes(slurm: Site, tmp_path: Path) -> None:
+    results = run(on_tensorflow, tmp_path, framework="tensorflow")
+    assert list(results) == list(helpers.run(on_tensorflow, framework="tensorflow", show=False))
+
+
+@needs_slurm()
+@pytest.mark.thorough
+@pytest.mark.horovod
+def test_horovod_ranks_on_two_nodes(slurm: Site, tmp_path: Path) -> None:
+    results = run(on_horovod, tmp_path, framework="horovod")
+    assert list(results) == list(helpers.run(on_horovod, framework="horovod", show=False))
+
+
+@pytest.mark.thorough
+@needs_slurm()
+def test_an_exception_is_told_with_its_rank_and_leaves_nothing(slurm: Site, tmp_path: Path) -> None:
+    with pytest.raises(RankFailed) as failed:
+        run(fails, tmp_path)
+    assert failed.value.ranks == (2,) and 'raise ValueError("no such layer")' in failed.value.report
+    # The traceback is of the function alone, without what brought it to the node.
+    assert "helpers/engine" not in failed.value.report
+    assert nothing_left(slurm) == []
+
+
+@needs_slurm()
+@pytest.mark.thorough
+def test_a_killed_rank_is_told_and_leaves_nothing(slurm: Site, tmp_path: Path) -> None:
+    with pytest.raises(RankDied) as died:
+        run(dies, tmp_path)
+    assert died.value.ranks == (3,) and "SIGKILL" in died.value.report
+    assert "Traceback of rank 3" in died.value.report
+    assert nothing_left(slurm) == []
+
+
+@needs_slurm()
+@pytest.mark.thorough
+@pytest.mark.parametrize("what", ["a node", "a cancelled job", "an interrupt"])
+def test_from_outside(slurm: Site, tmp_path: Path, what: str) -> None:
+    def act() -> None:
+        if what == "a node":
+            slurm.kill_node("n2")
+        elif what == "a cancelled job":
+            subprocess.run(["scancel", f"--user={os.geteuid()}"], check=True)
+        else:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    when_all_compute(tmp_path, act)
+    kind = {"a node": NodeDied, "a cancelled job": JobCancelled}.get(what, RunInterrupted)
+    with pytest.raises(kind) as caught:
+        run(waits, tmp_path)
+    report = caught.value.report
+    assert "time.sleep(0.05)" in report  # the traceback of what was computing
+    if what == "a node":
+        assert caught.value.nodes == ("n2",) and caught.value.ranks == (2, 3)
+        assert "node n2" in report
+    elif what == "a cancelled job":
+        assert "was cancelled (scancel)" in report
+    assert nothing_left(slurm) == []
+
+
+@needs_slurm()
+@pytest.mark.thorough
+def test_a_killed_kernel_is_followed_by_another(slurm: Site, tmp_path: Path) -> None:
+    code = f"""
+import helpers, time
+def slow(comm):
+    for _ in range(60):
+        time.sleep(0.05)
+    return comm.rank ** 2
+helpers.run(slow, engine="cluster", folder={str(tmp_path)!r}, timeout=120)
+"""
+    script = tmp_path / "kernel.py"
+    script.write_text(code)
+    kernel = subprocess.Popen(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+    )
+    moments = when_all_compute(tmp_path, kernel.kill)
+    assert kernel.wait(120) == -signal.SIGKILL and moments
+    (noted,) = tmp_path.glob("*/job.json")
+    job = json.loads(noted.read_text())["job"]
+    assert list(helpers.attach(job, folder=tmp_path, show=False)) == [0, 1, 4, 9]
+
+
+@needs_slurm()
+@pytest.mark.thorough
+def test_a_job_in_the_queue(
+    slurm: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hold = ["sbatch", "-N2", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 6"]
+    subprocess.run(hold, check=True)
+    assert list(run(ring, tmp_path, show=True)) == list(helpers.run(ring, show=False))
+    assert re.search(r"Job \d+ waits in the queue: \w+", capsys.readouterr().out)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("launcher", ["torchrun", "horovod"])
+def test_other_launchers(launcher: str, tmp_path: Path) -> None:
+    if launcher == "horovod" and (why := horovod_missing()):
+        pytest.skip(why)
+    results = run(ring, tmp_path, launcher=launcher)
+    assert list(results) == list(helpers.run(ring, show=False))
+    assert len(results.stats.links) == 2
+    with pytest.raises(RankFailed) as failed:
+        run(fails, tmp_path, launcher=launcher)
+    assert failed.value.ranks == (2,)
+    mine = psutil.Process().children(recursive=True)
+    assert not [one for one in mine if "helpers.engine.cluster.rank" in one.cmdline()]
+
+
+@needs_slurm()
+@pytest.mark.thorough
+def test_parameter_servers_as_a_job(slurm: Site, tmp_path: Path) -> None:
+    import torch
+
+    from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+    from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous
+    from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
+
+    def rule(weights: Any) -> Any:
+        return Asynchronous(weights, Sgd(0.2), 2)
+
+    given: dict[str, Any] = {"workers": 2, "servers": 2, "task": DigitsTask((64, 16, 10))}
+    trained = helpers.train(
+        rule, updates=40, engine="cluster", folder=tmp_path, show=False, evaluate_every=20, **given
+    )
+    assert trained.updates == 40 and [point.updates for point in trained.curve] == [0, 20, 40]
+    # The servers' logs, followed on the clock, give the same weights, bit for bit.
+    logs = [server.log for server in trained.servers]
+    again = helpers.train(rule, updates=40, engine="virtual", order=logs, **given)
+    assert torch.equal(again.weights, trained.weights)
+
+
+SCRIPT = """
+import torch
+import helpers
+
+comm = helpers.comm()
+other = torch.full((2,), float(comm.rank))
+request = comm.isend(other, (comm.rank + 1) % comm.size)
+got = comm.recv((comm.rank - 1) % comm.size)
+request.wait()
+comm.barrier()
+print(f"rank {comm.rank} of {comm.size} on {comm.host} of {comm.hosts}: {got.sum().item():.0f}")
+"""
+
+
+@needs_slurm()
+@pytest.mark.thorough
+def test_a_script_under_srun(slurm: Site, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run(
+        ["srun", "-N2", "--ntasks-per-node=1", sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = sorted(done.stdout.splitlines())
+    assert lines == [
+        "rank 0 of 2 on n1 of ('n1', 'n2'): 2",
+        "rank 1 of 2 on n2 of ('n1', 'n2'): 0",
+    ]

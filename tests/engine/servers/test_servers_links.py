@@ -1,0 +1,208 @@
+"""What messages wait for on the clock: hosts' links, a switch, a server that adds up. By hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+import helpers
+from helpers.engine.servers.clock import Clock
+from helpers.engine.servers.links import MEMORY, HostLinks, ServerLinks, make_links
+from helpers.engine.servers.places import place
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Synchronous
+from tests.engine.servers.test_servers_virtual import CASES, Bowl, Listed, Scattered, async_rule
+
+BYTES = 48.0  # of Bowl's weights, so that a link of 48 bytes a second carries them in a second
+
+
+def sync_rule(workers: int):
+    return lambda weights: Synchronous(weights, Sgd(0.1), workers)
+
+
+def seconds(updates: int, rule=async_rule, workers: int = 2, **options) -> float:
+    """Until so many updates are made, where a worker computes for a second."""
+    times = Listed(*[[1.0]] * workers)
+    done = helpers.train(
+        rule(workers), workers=workers, task=Bowl(), updates=updates, times=times, **options
+    )
+    return done.seconds
+
+
+# Taken before there were hosts: seconds of 30 updates with 3 workers and 2 servers, and the first
+# workers that server 0 heard of.
+BEFORE = {
+    "asynchronous": ("15.649468123264556", [1, 2, 1, 0, 2, 1, 0, 2]),
+    "synchronous": ("67.19748572456055", [1, 2, 0, 1, 2, 0, 0, 1]),
+    "spare": ("55.14919058743331", [1, 2, 0, 1, 2, 0, 1, 2]),
+    "downpour": ("25.38666805526506", [1, 2, 1, 2, 0, 1, 2, 0]),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_without_these_options_nothing_has_changed(name):
+    make_rule, client = CASES[name]
+    more = {"make_client": client} if client else {}
+    done = helpers.train(
+        make_rule(3),
+        workers=3,
+        servers=2,
+        task=Bowl(),
+        updates=30,
+        times=Scattered(),
+        latency=0.05,
+        bandwidth=100.0,
+        seed=3,
+        **more,
+    )
+    assert (repr(done.seconds), [m.worker for m in done.servers[0].log[:8]]) == BEFORE[name]
+
+
+def test_words_and_numbers_are_the_same_bandwidth():
+    assert seconds(5, bandwidth="384bit") == seconds(5, bandwidth=BYTES)
+
+
+def test_only_servers_have_links_where_no_host_is_named():
+    assert isinstance(make_links(Clock(), 1, 2, 0.0, 5.0), ServerLinks)
+    for more in ({"hosts": {}}, {"switch": 9.0}):
+        assert isinstance(make_links(Clock(), 1, 2, 0.0, 5.0, **more), HostLinks)
+
+
+def test_a_workers_link_counts():
+    # Both links are in use at once: a second there, a second of computing, a second back. A worker
+    # whose link is half as quick takes two seconds each way.
+    assert seconds(1, workers=1, hosts={}, bandwidth=BYTES) == 3.0
+    assert seconds(1, workers=1, bandwidth={"worker 0": BYTES / 2, "others": BYTES}) == 5.0
+    assert seconds(1, workers=1, bandwidth={"server 0": BYTES / 2}) == 5.0
+
+
+def test_latency_counts_once_a_message():
+    took = seconds(1, workers=1, hosts={}, bandwidth=BYTES, latency=0.25)
+    assert took == 3.5
+
+
+def test_two_workers_on_one_host_share_its_link():
+    # Weights come at 1 and 2 s, both compute for a second, and what worker 0 sends from 2 to 3 s
+    # holds up worker 1's until 4 s.
+    both = {"desk": ["worker 0", "worker 1"]}
+    assert seconds(1, sync_rule, hosts=both, bandwidth={"desk": BYTES}) == 4.0
+    alone = {"worker 0": BYTES, "worker 1": BYTES}
+    assert seconds(1, sync_rule, bandwidth=alone) == 3.0
+
+
+def test_both_directions_of_a_link_are_in_use_at_once():
+    # Worker 1's weights come while worker 0's gradient goes.
+    both = {"desk": ["worker 0", "worker 1"]}
+    times = Listed([0.0], [0.0])
+    options = {"workers": 2, "task": Bowl(), "updates": 1, "times": times, "hosts": both}
+    done = helpers.train(sync_rule(2), bandwidth={"desk": BYTES}, **options)
+    assert done.seconds == 3.0
+
+
+def test_a_server_and_a_worker_on_one_host_need_no_link():
+    speed, latency = MEMORY
+    here = {"box": ["server 0", "worker 0"]}
+    took = seconds(1, workers=1, hosts=here, bandwidth=BYTES)
+    assert math.isclose(took, 1.0 + 2 * (BYTES / speed + latency))
+
+
+def test_two_servers_on_one_host_share_its_link():
+    both = {"rack": ["server 0", "server 1"]}
+    apart = seconds(4, workers=1, servers=2, bandwidth={"server 0": 24.0, "server 1": 24.0})
+    assert apart == 4 * 3.0
+    # Later steps take 4 s, not 5: server 0 answers while server 1 still hears of the gradient.
+    shared = seconds(4, workers=1, servers=2, hosts=both, bandwidth={"rack": 24.0})
+    assert shared == 5.0 + 3 * 4.0
+
+
+def test_a_switch_is_narrower_than_its_links():
+    # Each link is free for its worker; the switch carries one of two messages a second.
+    assert seconds(1, sync_rule, switch=BYTES) == 4.0
+    assert seconds(1, sync_rule, hosts={}, bandwidth=BYTES, switch=100 * BYTES) == 4.0
+    # At half of that all four messages follow each other without a gap.
+    assert seconds(1, sync_rule, hosts={}, bandwidth=BYTES, switch=BYTES / 2) == 8.0
+
+
+def test_who_waits_for_one_link_holds_up_nobody_on_another():
+    # Server 0 has a queue for worker 0, whose link is slow; worker 1's weights pass it.
+    clock, came = Clock(), []
+    links = make_links(clock, 1, 2, 0.0, {"worker 0": 1.0, "server 0": 10.0})
+    for size, worker in ((10.0, 0), (10.0, 0), (10.0, 1)):
+        links.to_worker(0, worker, size, lambda w=worker: came.append((w, clock.now)))
+    while clock.step():
+        pass
+    assert came == [(1, 3.0), (0, 10.0), (0, 20.0)]
+
+
+def test_a_server_takes_up_one_gradient_after_the_other():
+    # Both gradients come at 1 s; each takes another second to be added.
+    assert seconds(1, sync_rule, adding=BYTES) == 3.0
+    # An asynchronous worker is answered at once, and the server is busy from its first gradient on.
+    assert seconds(20, adding=BYTES / 2) == 1.0 + 20 * 2.0
+    assert seconds(20, workers=1, adding=BYTES) == 20 * 2.0
+    # Weights are nothing to add.
+    assert seconds(1, workers=1, adding=BYTES, hosts={}, bandwidth=BYTES) == 4.0
+
+
+def test_bytes_are_counted_on_every_kind_of_link():
+    plain, hosts = (
+        helpers.train(
+            async_rule(2), workers=2, task=Bowl(), servers=2, updates=6, times=Scattered(), **more
+        )
+        for more in ({"bandwidth": 1e3}, {"bandwidth": 1e3, "hosts": {}, "adding": 1e9})
+    )
+    for one, other in zip(plain.servers, hosts.servers, strict=True):
+        assert (one.bytes_in, one.bytes_out) == (other.bytes_in, other.bytes_out)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_order_gives_the_same_weights_on_hosts(name):
+    make_rule, client = CASES[name]
+    options = {"workers": 3, "task": Bowl(), "servers": 2}
+    if client:
+        options["make_client"] = client
+    done = helpers.train(
+        make_rule(3),
+        updates=20,
+        times=Scattered(),
+        hosts={"left": ["server 0", "worker 0"], "right": ["server 1", "worker 2"]},
+        bandwidth={"left": 100.0, "others": "2kbit"},
+        switch=150.0,
+        adding=200.0,
+        latency=0.05,
+        **options,
+    )
+    again = helpers.train(make_rule(3), order=[s.log for s in done.servers], **options)
+    assert torch.equal(again.weights, done.weights)
+    assert all(server.version == 20 for server in done.servers)
+
+
+def test_places():
+    hosts = {"box": ["worker 1", "server 0"], "desk": "worker 0"}
+    placed = place(hosts, {"box": "8bit", "others": 5}, None, 2, 3)
+    assert placed.servers == (0, 1) and placed.workers == (2, 0, 3)
+    assert placed.bandwidth == (1.0, 5.0, 5.0, 5.0) and placed.switch == math.inf
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"hosts": {"a": ["worker 2"]}}, "'worker 2' on 'a', and nobody .* 'worker 0' to 'worker"),
+        ({"hosts": {"a": ["worker 0"], "b": "worker 0"}}, "'worker 0' on 'a' and on 'b'"),
+        ({"hosts": {"a": 3}}, "by names in a list, not 3"),
+        ({"hosts": ["server 0"]}, "hosts is a mapping"),
+        ({"hosts": {"worker 1": ["worker 0"]}}, "cannot be called 'worker 1'"),
+        ({"bandwidth": {"worker 7": 1.0}}, "'worker 7', and no host is called so: .* 'others'"),
+        ({"bandwidth": {"worker 1": 0}}, "bandwidth of worker 1=0 is not possible"),
+        ({"bandwidth": "fast"}, "bandwidth='fast' is not understood"),
+        ({"switch": -1.0}, "switch=-1.0 is not possible"),
+        ({"adding": "2 apples"}, "adding='2 apples' is not understood"),
+        ({"adding": [1.0]}, "adding is"),
+        ({"hosts": {}, "latency": -1.0}, "latency of 0 s or more"),
+    ],
+)
+def test_bad_input_is_told(options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        seconds(1, **options)

@@ -1,0 +1,221 @@
+"""The files of cluster/ are typed as a user types them, on a real SLURM of two nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from helpers.engine.cluster.files import filled
+from helpers.engine.slurm.settings import free_ports
+from helpers.engine.slurm.site import Site
+from helpers.setup.places import ROOT
+from tests.slurm import needs_slurm, nothing_left, site_for_a_test, typed
+
+slurm = site_for_a_test
+FILES = ("run.slurm", "torchrun.slurm", "frontera.slurm", "torchrun.sh", "horovodrun.sh")
+SUM = r"""
+import sys
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+total = torch.tensor(float(10 ** dist.get_rank()))
+dist.all_reduce(total)
+sys.stdout.write(f"sum {int(total)} {sys.argv[1:]}\n")  # in one piece
+dist.destroy_process_group()
+"""
+HOROVOD_SUM = r"""
+import sys
+import horovod.torch as hvd
+import torch
+
+hvd.init()
+total = hvd.allreduce(torch.tensor(10 ** hvd.rank()), op=hvd.Sum)
+sys.stdout.write(f"sum {int(total)}\n")  # in one piece
+"""
+IBRUN = """#!/bin/bash
+# A stand-in for TACC's launcher: a task a node, its rank in PMI_RANK.
+exec srun --kill-on-bad-exit=1 bash -c 'PMI_RANK=$SLURM_PROCID exec "$@"' ibrun "$@"
+"""
+TYPED = (
+    "sinfo",
+    "sbatch cluster/run.slurm wait.py",
+    "squeue --me",
+    "scontrol show job NUMBER",
+    "scancel NUMBER",
+)
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    return name
+
+
+@pytest.mark.real
+@needs_slurm()
+def test_the_commands_of_a_first_job_are_typed(slurm: Site, tmp_path: Path) -> None:
+    write(tmp_path, "wait.py", "import time\ntime.sleep(100)\n")
+    sinfo, _, squeue, job, _ = typed(TYPED, slurm, tmp_path)
+    assert re.search(r"debug\* +up +infinite +2 +idle", sinfo)
+    assert "run" in squeue and "NumNodes=2" in job and "NumTasks=4" in job
+    assert not nothing_left(slurm, 20)
+
+
+@pytest.mark.thorough
+@pytest.mark.real
+@needs_slurm()
+def test_a_rank_that_fails_ends_the_others(slurm: Site, tmp_path: Path) -> None:
+    script = "import os, time\nif os.environ['SLURM_PROCID'] == '3': 1 / 0\ntime.sleep(300)\n"
+    write(tmp_path, "fails.py", script)
+    with pytest.raises(AssertionError, match="3: ZeroDivisionError"):
+        line = "sbatch --wait cluster/run.slurm fails.py; s=$?; "
+        line += "until grep -q Zero run-*.log; do sleep 0.1; done; cat run-*.log; exit $s"
+        typed([line], slurm, tmp_path)
+    assert not nothing_left(slurm, 20)
+
+
+@pytest.mark.real
+@needs_slurm()
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("line", "ranks"),
+    [
+        ("sbatch --wait cluster/torchrun.slurm sum.py 'a b'", 4),
+        ("RANKS_PER_NODE=1 sbatch --wait cluster/torchrun.slurm sum.py 'a b'", 2),
+        ("RANKS_PER_NODE=2 sbatch --wait -p debug cluster/frontera.slurm sum.py 'a b'", 4),
+    ],
+)
+def test_torchrun_starts_ranks_on_both_nodes(
+    slurm: Site, tmp_path: Path, line: str, ranks: int
+) -> None:
+    write(tmp_path, "sum.py", SUM)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    write(programs, "ibrun", IBRUN)
+    (programs / "ibrun").chmod(0o755)
+    typed([line], slurm, tmp_path, PATH=str(programs))
+    (log,) = tmp_path.glob("*-*.log")
+    assert log.read_text().count(f"sum {'1' * ranks} ['a b']") == ranks
+    assert not list(tmp_path.glob("frontera-*.sh"))
+    assert not nothing_left(slurm, 20)
+
+
+@pytest.mark.real
+@pytest.mark.thorough
+def test_torchrun_by_hand_on_two_hosts(tmp_path: Path) -> None:
+    """Both are this machine; the same line is typed on each."""
+    write(tmp_path, "sum.py", SUM)
+    line = f"NODES=2 PORT={free_ports(1)[0]} bash {ROOT}/cluster/torchrun.sh sum.py"
+    hosts = [by_hand(line, tmp_path) for _ in range(2)]
+    said = [host.communicate(timeout=200)[0] for host in hosts]
+    assert [host.returncode for host in hosts] == [0, 0], said
+    assert [text.count("sum 1111 []") for text in said] == [2, 2]
+
+
+@pytest.mark.real
+@pytest.mark.thorough
+@pytest.mark.horovod
+def test_horovod_by_hand(tmp_path: Path) -> None:
+    write(tmp_path, "hvd.py", HOROVOD_SUM)
+    host = by_hand(f"bash {ROOT}/cluster/horovodrun.sh hvd.py", tmp_path)
+    said = host.communicate(timeout=200)[0]
+    assert (host.returncode, said.count("sum 1111")) == (0, 4), said
+
+
+def by_hand(line: str, folder: Path) -> subprocess.Popen[str]:
+    """A line typed in a shell in a folder, with the course's Python before others."""
+    env = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
+    env["PATH"] = f"{os.path.dirname(sys.executable)}:{env['PATH']}"
+    return subprocess.Popen(["bash", "-c", line], cwd=folder, env=env, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+
+
+def read(file: str) -> str:
+    return (ROOT / "cluster" / file).read_text()
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_without_a_script_says_how_to_use_it(file: str, tmp_path: Path) -> None:
+    env = {"PATH": os.environ["PATH"], "SLURM_JOB_ID": "1"}
+    call = ["bash", ROOT / "cluster" / file]
+    done = subprocess.run(call, env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and re.match(f"Use: .*cluster/{file} SCRIPT", done.stderr)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_starts_what_the_engine_fills_in(file: str, tmp_path: Path) -> None:
+    """Programs that only print their arguments stand for those that the file starts."""
+    words = ["-m", "a module", "--word", "it's"]
+    is_job = file.endswith(".slurm")
+    text = filled(read(file), words, {"nodes": 3, "exclusive": True} if is_job else {})
+    assert not is_job or {"#SBATCH --nodes=3", "#SBATCH --exclusive"} <= set(text.splitlines())
+    for name in ("srun", "ibrun", "horovodrun", "python", "scontrol"):
+        write(tmp_path, name, "#!/bin/bash\nprintf '[%s]' \"$@\"\n")
+        (tmp_path / name).chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "n1"}
+    env |= {"SLURM_JOB_ID": "1", "SLURM_JOB_NUM_NODES": "3"}
+    done = subprocess.run(
+        ["bash", "-c", text], env=env, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stdout.endswith("[-m][a module][--word][it's]"), done.stderr
+
+
+# --- Kubernetes -----------------------------------------------------------------------------------
+
+
+def schema() -> dict[str, Any]:
+    """The operator's schema, strict as `kubectl apply` is: what it does not name is an error."""
+    found = json.loads(Path(__file__).with_name("trainjob.schema.json").read_text())
+
+    def strict(part: Any) -> None:
+        if isinstance(part, dict):
+            if "properties" in part:
+                part.setdefault("additionalProperties", False)
+            for each in part.values():
+                strict(each)
+        elif isinstance(part, list):
+            for each in part:
+                strict(each)
+
+    strict(found)
+    return dict(found)
+
+
+def test_the_kubernetes_file_is_what_the_operator_takes() -> None:
+    job = yaml.safe_load(read("kubernetes.yaml"))
+    jsonschema.validate(job, schema())
+    assert (job["apiVersion"], job["kind"]) == ("trainer.kubeflow.org/v1alpha1", "TrainJob")
+    assert re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", job["metadata"]["name"])
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("spec", "trainer", "numNode"), 2),  # a name that is none
+        (("spec", "trainer", "numNodes"), "two"),
+        (("spec", "trainer", "command"), "torchrun train.py"),  # one text, not words
+        (("spec", "trainer", "env"), [{"value": "1"}]),
+        (("spec", "runtimeRef"), {}),
+        (("spec", "nodes"), 2),
+    ],
+    ids=lambda value: ".".join(value) if isinstance(value, tuple) else None,
+)
+def test_the_schema_finds_mistakes(where: tuple[str, ...], value: Any) -> None:
+    job = yaml.safe_load(read("kubernetes.yaml"))
+    part = job
+    for name in where[:-1]:
+        part = part[name]
+    part[where[-1]] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(job, schema())

@@ -1,0 +1,113 @@
+"""How runs of real ranks begin and end badly beside their ranks' own failures; nothing is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import pytest
+import torch
+from descriptors import open_descriptors
+
+from helpers.engine.client import Client, client_for, close_all
+from helpers.engine.comm import Comm
+from helpers.engine.errors import RankDied, RunError, RunInterrupted, RunTimeout
+from tests.engine.test_process_failures import everything_below, remember_others, run
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(autouse=True)
+def others() -> None:
+    remember_others()
+
+
+def test_an_interrupt_before_the_ranks_start_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    run(lambda comm: comm.rank)
+    close_all()
+    before = open_descriptors()
+    run(lambda comm: comm.rank)
+    monkeypatch.setattr(Client, "start", interrupted)
+    with pytest.raises(RunInterrupted, match="before its ranks started"):
+        run(lambda comm: comm.rank)
+    assert open_descriptors() == before
+    monkeypatch.undo()
+    monkeypatch.setattr(Client, "_expect", interrupted)
+    with pytest.raises(RunInterrupted, match="before its ranks started"):
+        run(lambda comm: comm.rank)
+    assert open_descriptors() == before
+    monkeypatch.undo()
+    assert list(run(lambda comm: comm.rank)) == [0, 1]
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="another process's limits: Linux alone")
+def test_ranks_that_cannot_be_forked_are_told() -> None:
+    import resource
+
+    run(lambda comm: comm.rank)
+    server = client_for("torch").process.pid
+    resource.prlimit(server, resource.RLIMIT_NOFILE, (60, 20_000))
+    before = open_descriptors()
+    with pytest.raises(RunError, match="8 ranks cannot be started here"):
+        run(lambda comm: comm.rank, ranks=8)
+    assert everything_below() == []
+    assert open_descriptors() <= before
+    assert client_for("torch").process.pid != server
+    assert list(run(lambda comm: comm.rank)) == [0, 1]
+
+
+def forks_and_is_killed(comm: Comm) -> None:
+    if comm.rank == 1:
+        if os.fork() == 0:
+            time.sleep(1000)  # with all of its rank's descriptors
+        os.kill(os.getpid(), signal.SIGKILL)
+    comm.barrier()
+
+
+def test_a_killed_rank_is_told_though_what_it_forked_lives_on() -> None:
+    with pytest.raises(RankDied) as caught:
+        run(forks_and_is_killed, timeout=60)
+    assert caught.value.ranks == (1,)
+    assert everything_below() == []
+
+
+def test_a_rank_that_prints_without_end_is_stopped_in_time(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def prints(comm: Comm) -> None:
+        while True:
+            print("again and again")
+
+    with pytest.raises(RunTimeout):
+        run(prints, timeout=1, show=True)
+    assert "again and again" in capsys.readouterr().out
+
+
+def test_values_that_came_back_hold_no_descriptor() -> None:
+    run(lambda comm: comm.rank)
+    before = open_descriptors()
+    kept = run(lambda comm: torch.full((100_000,), float(comm.rank)))
+    assert open_descriptors() == before
+    kept[1] += 1
+    assert kept[1].eq(2).all() and kept[0].eq(0).all()
+
+
+def killed_in_torchs_collective(comm: Comm) -> None:
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    torch.distributed.all_reduce(torch.ones(1))
+
+
+def test_the_rank_that_died_is_told_and_not_the_one_that_noticed() -> None:
+    with pytest.raises(RankDied) as caught:
+        run(killed_in_torchs_collective)
+    assert caught.value.ranks == (1,)

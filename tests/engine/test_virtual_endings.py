@@ -1,0 +1,162 @@
+"""Runs on the virtual clock that are cut off: everything of them ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+import torch
+from on_virtual import nothing_is_left, run
+
+from helpers.engine import scheduler
+from helpers.engine.errors import Deadlock, RankFailed, RunInterrupted, RunTimeout
+
+__all__ = ["nothing_is_left"]
+
+
+def spin(comm):
+    """Rank 1 never ends."""
+    if comm.rank == 1:
+        while True:
+            pass
+    comm.recv(1)
+
+
+def test_a_rank_that_never_answers_is_named_with_its_line():
+    with pytest.raises(RunTimeout) as caught:
+        run(spin, timeout=0.5)
+    assert caught.value.ranks == (1, 0)
+    report = caught.value.report
+    assert "After 0.5 s the run was ended: rank 0 waits to receive from rank 1; rank 1 is" in report
+    assert "  rank 1: tests/engine/test_virtual_endings.py, line " in report
+
+
+def interrupt():
+    """Interrupt the main thread, as a notebook's stop button does."""
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def interrupted_spin(comm):
+    """Rank 1 never ends, and the learner loses patience."""
+    if comm.rank == 1:
+        interrupt()
+    spin(comm)
+
+
+def interrupted_sleep(comm):
+    """A rank that is not in Python code when the learner loses patience."""
+    interrupt()
+    time.sleep(0.5)
+
+
+@pytest.mark.parametrize("fn", [interrupted_spin, interrupted_sleep])
+def test_an_interrupted_cell(fn):
+    with pytest.raises(RunInterrupted) as caught:
+        run(fn)
+    assert "The run was interrupted: " in caught.value.report
+    assert "tests/engine/test_virtual_endings.py, line " in caught.value.report
+
+
+def test_an_interrupt_reaches_a_run_inside_a_rank():
+    with pytest.raises(RunInterrupted):
+        run(lambda comm: run(interrupted_spin, ranks=2), ranks=1)
+
+
+def stubborn_waiter(comm):
+    """Waits again whatever happens."""
+    while True:
+        try:
+            comm.barrier()
+            comm.recv((comm.rank + 1) % comm.size)
+        except BaseException:
+            pass
+
+
+def stubborn_worker(comm):
+    """Works on whatever happens."""
+    while True:
+        try:
+            sum(range(1000))
+        except BaseException:
+            continue
+
+
+def twice_stubborn(comm):
+    """Catches in its handlers as well."""
+    while True:
+        try:
+            try:
+                comm.recv(1 - comm.rank)
+            except BaseException:
+                comm.recv(1 - comm.rank)
+            finally:
+                comm.barrier()
+        except BaseException:
+            pass
+
+
+@pytest.mark.parametrize(
+    ("fn", "kind"),
+    [(stubborn_waiter, Deadlock), (stubborn_worker, RunTimeout), (twice_stubborn, Deadlock)],
+)
+def test_code_that_catches_everything_ends_as_well(fn, kind):
+    with pytest.raises(kind):
+        run(fn, timeout=0.5 if kind is RunTimeout else 20)
+
+
+def test_what_a_rank_does_when_it_is_ended_still_happens(capsys):
+    def fn(comm):
+        try:
+            comm.recv(1 - comm.rank)
+        finally:
+            print("closed")
+
+    with pytest.raises(Deadlock):
+        run(fn)
+    assert capsys.readouterr().out == "rank 0 | closed\nrank 1 | closed\n"
+
+
+def test_many_runs_leave_no_thread_of_any_kind():
+    def fn(comm, bad):
+        value = torch.randn(200, 200) @ torch.randn(200, 200)
+        if bad and comm.rank == 1:
+            raise ValueError
+        comm.barrier()
+        return value.sum()
+
+    def native():
+        return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
+
+    run(fn, False)
+    before = native()
+    for number in range(30):
+        if number % 3 == 0:
+            with pytest.raises(RankFailed):
+                run(fn, True, ranks=4)
+        else:
+            run(fn, False, ranks=4)
+    until = time.monotonic() + 100
+    while native() > before and time.monotonic() < until:
+        time.sleep(0.01)  # a thread that has ended takes a moment to be gone
+    assert native() <= before
+
+
+class Falls:
+    """Raises as it is destroyed, which Python can only tell of."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __del__(self):
+        raise self.error
+
+
+def test_a_request_to_end_that_comes_in_a_destructor_is_not_told(capfd):
+    with scheduler._silent_in_destructors():
+        Falls(scheduler.Stopped("to end"))
+        Falls(ValueError("its own"))
+    Falls(scheduler.Stopped("after it"))
+    said = capfd.readouterr().err
+    assert "its own" in said and "after it" in said and "to end" not in said

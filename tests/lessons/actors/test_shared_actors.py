@@ -1,0 +1,187 @@
+"""Actors in shared memory: the same again on the clock, counted right, and sound under a lock."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+import helpers
+from helpers.engine.comm import Comm
+from helpers.lessons.actors.algorithms.rms_prop import shared_rms_prop
+from helpers.lessons.actors.experiments.actor_settings import CART_POLE, TIC_TAC_TOE
+from helpers.lessons.actors.experiments.shared_actors import (
+    FileLock,
+    Pace,
+    take_number,
+    train_shared,
+)
+from helpers.lessons.asynchronous.algorithms.stale_cures import DropStale
+from helpers.lessons.parameter_servers.algorithms.update_rules import (
+    Asynchronous,
+    BoundedStaleness,
+    Synchronous,
+)
+
+SHORT = TIC_TAC_TOE._replace(games=2, steps=3, updates=12)
+RULES = {
+    "A3C": lambda weights, workers: Asynchronous(weights, SHORT.optimizer(), workers),
+    "A2C": lambda weights, workers: Synchronous(weights, SHORT.optimizer(), workers),
+    "bounded": lambda weights, workers: BoundedStaleness(weights, SHORT.optimizer(), workers, 1),
+    "dropping": lambda weights, workers: DropStale(
+        Asynchronous(weights, SHORT.optimizer(), workers), 1
+    ),
+}
+
+
+@pytest.mark.parametrize(("actors", "locked"), [(1, False), (2, True), (5, False)])
+def test_a_training_on_the_clock_is_the_same_again(actors: int, locked: bool) -> None:
+    first, again = (train_shared(SHORT, actors, locked=locked, engine="virtual") for _ in range(2))
+    assert torch.equal(first.weights, again.weights)
+    assert first[1:5] == again[1:5]
+    other = train_shared(SHORT, actors, locked=locked, engine="virtual", seed=1)
+    assert not torch.equal(first.weights, other.weights)
+
+
+@pytest.mark.parametrize(("engine", "actors"), [("virtual", 5), ("processes", 3)])
+def test_under_a_lock_no_update_is_lost_and_none_too_many(engine: str, actors: int) -> None:
+    done = train_shared(SHORT, actors, locked=True, engine=engine, look=4)
+    assert sum(done.updates) == SHORT.updates
+    assert done.counter == SHORT.updates + actors
+    assert done.lost == 0
+    assert done.steps == SHORT.updates * SHORT.steps_per_update == 72
+    assert sorted(look.steps for look in done.looks) == [24, 48, 72]
+    assert bool(torch.isfinite(done.weights).all())
+    assert done.seconds > 0
+
+
+def test_without_a_lock_counts_are_lost_where_two_actors_read_one_number() -> None:
+    # All take as long, so all read the counter within the gap in which nobody has written.
+    together = Pace((1.0,) * 3, gap=0.01)
+    done = train_shared(SHORT, 3, engine="virtual", pace=together)
+    assert done.updates == (12, 12, 12)
+    assert done.counter == 13
+    assert done.lost == 3 * 13 - 13
+    alone = train_shared(SHORT, 3, engine="virtual", pace=Pace((1.0,) * 3, gap=0.0))
+    assert (sum(alone.updates), alone.lost) == (12, 0)
+
+
+@pytest.mark.real
+def test_on_real_ranks_every_increment_is_made_and_most_are_seen() -> None:
+    done = train_shared(SHORT, 3)
+    assert len(done.updates) == 3
+    assert sum(done.updates) >= SHORT.updates
+    assert done.counter == sum(done.updates) + 3 - done.lost
+    assert done.lost >= 0
+
+
+def test_one_actor_gives_the_weights_of_one_worker_and_a_server_bit_for_bit() -> None:
+    shared = train_shared(SHORT, 1, engine="virtual")
+    served = helpers.train(
+        lambda weights: Asynchronous(weights, SHORT.optimizer(), 1),
+        workers=1, task=SHORT.task(), updates=SHORT.updates,
+    )  # fmt: skip
+    assert torch.equal(shared.weights, torch.as_tensor(served.weights))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_log_of_a_server_replays_to_the_same_weights(rule: str) -> None:
+    for workers in (1, 3):
+        options = {"workers": workers, "task": SHORT.task()}
+
+        def make(weights: Tensor, workers: int = workers) -> object:
+            return RULES[rule](weights, workers)
+
+        first = helpers.train(make, updates=6, engine="virtual", **options)
+        again = helpers.train(make, order=[server.log for server in first.servers], **options)
+        assert torch.equal(torch.as_tensor(first.weights), torch.as_tensor(again.weights))
+        assert not torch.equal(torch.as_tensor(first.weights), SHORT.task().initial())
+
+
+def test_what_is_shared_is_changed_by_the_function_that_is_given() -> None:
+    def nothing(*_: object) -> None:
+        """Leaves the weights as they are."""
+
+    done = train_shared(SHORT, 2, engine="virtual", apply=nothing)
+    assert torch.equal(done.weights, SHORT.task().initial())
+    calls = []
+
+    def counted(*given: object) -> None:
+        calls.append(given[3])
+        shared_rms_prop(*given)  # type: ignore[arg-type]
+
+    done = train_shared(SHORT, 1, engine="virtual", apply=counted)
+    assert calls == [SHORT.rates()(update) for update in range(12)]
+
+
+@pytest.mark.real
+def test_functions_of_a_cell_go_to_real_ranks_and_are_used() -> None:
+    def worthless(rewards: Tensor, discounts: Tensor, bootstrap: Tensor) -> Tensor:
+        return torch.zeros_like(rewards)
+
+    plain, other = train_shared(SHORT, 1), train_shared(SHORT, 1, returns=worthless)
+    assert not torch.equal(plain.weights, other.weights)
+    again = train_shared(SHORT, 1, engine="virtual", returns=worthless)
+    assert torch.equal(other.weights, again.weights)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"pace": Pace((1.0, 1.0))}, 'pace= is for engine="virtual"'),
+        ({"engine": "virtual", "pace": Pace((1.0,))}, "that of 1 actors; there are 2"),
+        ({"engine": "virtual", "threads": 2}, "threads= is for real ones"),
+    ],
+)
+def test_no_argument_is_left_unread(options: dict, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        train_shared(SHORT, 2, **options)
+
+
+def raise_counter(comm: Comm, path: str | None, times: int) -> int:
+    counter = comm.shared((1,), torch.int64)[0]
+    lock = FileLock(comm, path) if path else None
+    comm.barrier()
+    for _ in range(times):
+        if lock:
+            with lock:
+                take_number(comm, counter)
+        else:
+            take_number(comm, counter)
+    comm.barrier()
+    return int(counter[0])
+
+
+@pytest.mark.real
+def test_the_lock_keeps_every_count_of_real_ranks(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    assert list(helpers.run(raise_counter, path, 300, ranks=3)) == [900] * 3
+
+
+def held_for(comm: Comm, path: str) -> tuple[float, float]:
+    with FileLock(comm, path):
+        begin = comm.time()
+        comm.compute(0.01)
+        return begin, comm.time()
+
+
+def test_on_the_clock_one_rank_holds_the_lock_at_a_time_and_the_others_go_on(
+    tmp_path: Path,
+) -> None:
+    spans = sorted(helpers.run(held_for, str(tmp_path / "lock"), ranks=4, engine="virtual"))
+    for (_, end), (begin, _) in pairwise(spans):
+        assert end <= begin < end + 0.001
+
+
+def test_settings_say_what_they_are() -> None:
+    for setting in (TIC_TAC_TOE, CART_POLE):
+        task = setting.task(seed=3)
+        assert (task.games, task.steps, task.seed) == (setting.games, setting.steps, 3)
+        assert setting.rates()(0) == setting.rate
+        assert setting.rates()(setting.updates) == 0
+    lost = torch.tensor([1.0, 0.0, -1.0, -1.0])
+    assert TIC_TAC_TOE.scored(lost) == 50
+    assert CART_POLE.scored(torch.tensor([10.0, 20.0])) == 15

@@ -1,0 +1,62 @@
+"""What stale gradients do, and what ends it, trained for real on the clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+import helpers
+from helpers.lessons.asynchronous.algorithms.stale_cures import LowerRate
+from helpers.lessons.asynchronous.experiments import stale_settings as s
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous
+from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
+from helpers.notebook import published
+from tests.selection import everyday
+
+
+@pytest.mark.parametrize("seed", everyday(range(3), 3))
+def test_forty_workers_are_about_39_updates_late(seed):
+    done = helpers.train(
+        lambda weights: Asynchronous(weights, Sgd(0.01), 40),
+        workers=40,
+        task=DigitsTask((64, 32, 10)),
+        updates=2000,
+        times=s.TIMES,
+        seed=seed,
+    )
+    assert abs(done.staleness.mean() - 39) < 0.1 * 39
+    assert done.staleness.min() == 0  # the first gradient of all
+    assert done.staleness.max() > 50  # some are far later than the mean
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", everyday([0, 100], 2))
+def test_the_error_rises_with_staleness_as_published(first):
+    data = published.load("chen2017_fig2_mnist_err_pct").data
+    errors = [
+        np.mean(s.final_errors(s.staleness_setting(late), seeds=range(first, first + 3)))
+        for late in s.STALENESS
+    ]
+    theirs = [data[str(late)] for late in s.STALENESS]
+    assert spearmanr(errors, theirs).statistic >= 0.9
+    assert errors[-1] > 10 * errors[0]
+
+
+@pytest.mark.parametrize("seed", everyday([0, 1, 2, 100, 101], 5))
+def test_it_diverges_without_a_cure_and_each_cure_alone_ends_that(seed):
+    seeds = [seed]
+    assert min(s.final_errors(s.DIVERGES, seeds=seeds)) > 25
+    for name, cure in s.CURES.items():
+        assert max(s.final_errors(s.DIVERGES, cure, seeds)) < 10, name
+
+
+@pytest.mark.thorough
+def test_one_cure_is_not_enough_everywhere():
+    warmup = s.CURES["1800 updates alone"]
+    assert min(s.final_errors(s.NOT_BY_WARMUP, warmup)) > 40
+    assert min(s.final_errors(s.NOT_BY_SCALING, s.CURES["divided by staleness"])) > 40
+    assert max(s.final_errors(s.NOT_BY_SCALING, warmup)) < 10
+    assert min(s.final_errors(s.NOT_BY_HALF_THE_RATE, lambda rule: LowerRate(rule, 0.5))) > 20
+    assert max(s.final_errors(s.NOT_BY_HALF_THE_RATE, warmup)) < 10

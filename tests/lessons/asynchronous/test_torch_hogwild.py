@@ -1,0 +1,93 @@
+"""Hogwild on torch's shared memory: what one worker gives, what several do, who is named."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from torch import nn
+
+import helpers
+from helpers.engine.errors import RankFailed
+from helpers.lessons.asynchronous.experiments.torch_hogwild import hogwild, lost, shared
+from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
+
+pytestmark = pytest.mark.real
+
+SMALL = DigitsTask((64, 10))
+
+
+def test_one_worker_is_plain_sgd_bit_for_bit() -> None:
+    task = DigitsTask((64, 16, 10), dtype=torch.float64)
+    (alone,) = helpers.run(hogwild, task, 40, 0.1, ranks=1)
+    weights = nn.Parameter(task.initial())
+    optimizer = torch.optim.SGD([weights], lr=0.1)
+    for step in range(40):
+        weights.grad = task.gradient(weights.detach(), task.rows(0, step, 32))
+        optimizer.step()
+    assert alone.weights.numpy().tobytes() == weights.detach().numpy().tobytes()
+    assert alone.updates == 40
+
+
+def test_workers_train_one_set_of_weights() -> None:
+    ranks = helpers.run(hogwild, SMALL, 301, 0.05, ranks=3)
+    assert sum(rank.updates for rank in ranks) == 301
+    assert len({rank.weights.numpy().tobytes() for rank in ranks}) == 1
+    assert SMALL.loss(ranks[0].weights) < 0.5 * SMALL.loss(SMALL.initial())
+
+
+def train_model(comm: Any) -> tuple[float, float]:
+    """As torch's own example: a model in shared memory, an optimizer of each process."""
+    torch.manual_seed(comm.rank)
+    data = SMALL.data
+    model = shared(comm, nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10)))
+    comm.barrier()
+
+    def loss(rows: Any) -> Any:
+        return nn.functional.cross_entropy(model(data.train_x[rows]), data.train_y[rows])
+
+    before = float(loss(slice(None)))
+    comm.barrier()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(60):
+        optimizer.zero_grad()
+        loss(SMALL.rows(comm.rank, step, 32)).backward()
+        optimizer.step()
+    comm.barrier()
+    return before, float(loss(slice(None)))
+
+
+@pytest.mark.thorough
+def test_a_model_is_shared_whole() -> None:
+    ranks = helpers.run(train_model, ranks=2)
+    assert ranks[0] == ranks[1]  # the same weights before, and after
+    assert ranks[0][1] < 0.7 * ranks[0][0]
+
+
+def test_nothing_is_lost_where_one_adds_or_all_add_elsewhere() -> None:
+    assert list(helpers.run(lost, 100, 50, 100, ranks=1)) == [(0, 5000)]
+    missing, made = helpers.run(lost, 1000, 200, 1000, ranks=2)[0]
+    assert made == 400_000 and 0 <= missing < made
+
+
+def fails(comm: Any, folder: str) -> None:
+    """Rank 1 fails while the others go on and on."""
+    Path(folder, str(comm.rank)).write_text(str(os.getpid()))
+    weights = shared(comm, torch.zeros(10))
+    while True:
+        weights.add_(1)
+        if comm.rank == 1 and weights[0] > 100:
+            raise ValueError("rank one has had enough")
+
+
+def test_one_that_fails_is_named_and_none_is_left(tmp_path: Path) -> None:
+    with pytest.raises(RankFailed, match="rank one has had enough") as failure:
+        helpers.run(fails, str(tmp_path), ranks=3, timeout=120)
+    assert "ank 1" in str(failure.value)
+    for path in tmp_path.iterdir():
+        assert not psutil.pid_exists(int(path.read_text()))
+    assert len(list(tmp_path.iterdir())) == 3

@@ -1,0 +1,225 @@
+"""Trainings that are killed while they save, and gone on with on other ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+
+import helpers
+from helpers.engine.errors import RankFailed
+from helpers.lessons.cluster.algorithms.files import RealFolder
+from helpers.lessons.cluster.algorithms.format import index_name, latest, part_name
+from helpers.lessons.cluster.experiments.checkpoint_kills import (
+    SAME,
+    Kills,
+    killed,
+    newest,
+    resumed,
+)
+from helpers.lessons.cluster.experiments.checkpoint_notes import Notes
+from helpers.lessons.cluster.experiments.checkpoint_run import trains
+from helpers.lessons.cluster.experiments.checkpoint_training import Setting
+from helpers.lessons.cluster.experiments.checkpoint_ways import WAYS, copied
+
+SHORT = Setting(steps=6, every=2, hidden=(12,))
+
+
+def check(found: Kills, kills: int, intervals: int = 1) -> None:
+    """What holds after any number of kills, one number of ranks alone."""
+    assert found.kills >= kills and found.trainings >= 1
+    # The claims of the lesson: a checkpoint is always there, and what was saved is not lost.
+    assert found.unloadable == 0 and found.forgotten == 0
+    assert found.lost <= intervals * found.every
+    assert found.left == 0
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.thorough)])
+def test_killed_ranks_leave_a_checkpoint_and_the_same_losses(kills: int, tmp_path: Path) -> None:
+    found = killed(tmp_path, "sharded", kills, ranks=(2 + kills // 2,), setting=SHORT)
+    check(found, kills)
+    assert found.worst == 0.0  # on as many ranks as before, bit for bit
+
+
+@pytest.mark.real
+@pytest.mark.thorough
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("ranks", [(4,), (4, 2, 3)])
+def test_two_hundred_kills_while_checkpoints_are_written(
+    ranks: tuple[int, ...], tmp_path: Path
+) -> None:
+    kills = 200 if len(ranks) == 1 else 40
+    setting = Setting(steps=12, every=2)
+    found = killed(tmp_path, "sharded", kills, ranks, setting, timeout=300)
+    check(found, kills)
+    assert found.writing > kills / 4 and found.cut_off > 0 and 0 < found.everybody < kills
+    assert found.worst == 0.0 if len(ranks) == 1 else found.worst <= SAME
+
+
+@pytest.mark.real
+@pytest.mark.thorough
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "sharded"])
+def test_kills_in_every_way_to_save(way: str, tmp_path: Path) -> None:
+    found = killed(tmp_path, way, 20, (4,), Setting(steps=12, every=2), timeout=300)
+    # What is written beside training is complete only later: up to one interval more is lost.
+    check(found, 20, 2 if way in ("in the background", "torch, asynchronous") else 1)
+    assert found.worst == 0.0
+
+
+# --- on other ranks -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("way", "on"), [("sharded", (1, 3, 5)), ("whole", (3,)), ("in the background", (2,))]
+)
+def test_a_curve_goes_on_on_fewer_ranks_and_on_more(
+    way: str, on: tuple[int, ...], tmp_path: Path
+) -> None:
+    found = resumed(tmp_path, 4, on, way, "virtual", SHORT)
+    assert found.step == 2 and set(found.losses) == set(on)
+    assert all(len(each) == 4 for each in found.losses.values())
+    assert found.goes_on and found.worst <= SAME
+
+
+def test_a_fully_sharded_model_goes_on(tmp_path: Path) -> None:
+    assert resumed(tmp_path, 3, (2,), engine="virtual", setting=SHORT._replace(stage=3)).goes_on
+
+
+@pytest.mark.thorough
+@pytest.mark.real
+def test_real_ranks_go_on_on_two_and_on_three(tmp_path: Path) -> None:
+    found = resumed(tmp_path, 4, (2, 3), setting=SHORT)
+    assert found.goes_on
+    # Real ranks and virtual ones are the same training.
+    virtual = helpers.run(trains, tmp_path / "v", SHORT, ranks=4, engine="virtual", show=False)
+    assert virtual[0].losses == found.calm
+
+
+@pytest.mark.parametrize("missing", ["random", "order", "moments"])
+def test_what_is_left_out_of_a_checkpoint_shows(missing: str, tmp_path: Path) -> None:
+    """The curve would not go on if any of these were not in it: the check above can fail."""
+
+    def forgets(comm: Any, path: Path) -> list[float]:
+        from helpers.lessons.cluster.experiments.checkpoint_training import Training
+
+        training = Training(comm, SHORT)
+        for _ in range(2):
+            training.advance()
+        state = copied(training.state())
+        again = Training(comm, SHORT)
+        if missing == "order":
+            again.order.go_on = lambda state: None
+        for row in state["rows"].values():
+            for key in list(row["values"]) if missing == "moments" else []:
+                if key != "parameter":
+                    row["values"][key].zero_()
+        if missing == "random":
+            state["common"]["random"]["torch"] = torch.Generator().manual_seed(9).get_state()
+        again.go_on(state)
+        return [again.advance() for _ in range(2)]
+
+    calm = helpers.run(trains, tmp_path, SHORT, ranks=1, engine="virtual", show=False)[0].losses
+    found = helpers.run(forgets, tmp_path, ranks=1, engine="virtual", show=False)[0]
+    assert max(abs(a - b) for a, b in zip(found, calm[2:], strict=False)) > 1e-4
+
+
+# --- the parts ------------------------------------------------------------------------------------
+
+
+def test_a_training_goes_on_past_a_damaged_checkpoint(tmp_path: Path) -> None:
+    where = {"engine": "virtual", "show": False}
+    calm = helpers.run(trains, tmp_path / "calm", SHORT, ranks=2, **where)[0]
+    helpers.run(trains, tmp_path / "a", SHORT, "sharded", 4, ranks=2, **where)
+    folder = RealFolder(tmp_path / "a")
+    folder.write(part_name(4, 1, 2), b"torn")
+    assert latest(folder).step == 2 and newest(tmp_path / "a", "sharded")[1].keys() == {4}
+    again = helpers.run(trains, tmp_path / "a", SHORT, ranks=2, **where)
+    assert [run.begin for run in again] == [2, 2] and again[0].losses == calm.losses[2:]
+    # The damaged one has been replaced, and only so many are kept.
+    assert latest(folder).step == 6 and not latest(folder).passed
+    assert {name for name in folder.names() if name.endswith("index")} == {
+        index_name(4),
+        index_name(6),
+    }
+
+
+def test_a_training_at_its_end_takes_no_step(tmp_path: Path) -> None:
+    where = {"engine": "virtual", "show": False}
+    helpers.run(trains, tmp_path, SHORT, ranks=2, **where)
+    again = helpers.run(trains, tmp_path, SHORT, ranks=3, **where)
+    assert [(run.begin, run.losses) for run in again] == [(6, [])] * 3
+
+
+def test_what_the_background_cannot_write_is_told(tmp_path: Path) -> None:
+    def full(comm: Any, path: Path) -> None:
+        from helpers.lessons.cluster.experiments.checkpoint_ways import Background
+
+        class Full(RealFolder):
+            def write(self, name: str, data: bytes) -> None:
+                raise OSError(28, "No space left on device")
+
+        saves = Background(comm, Full(path))
+        saves.save(1, {"weights": torch.ones(2)})
+        saves.finish()
+
+    with pytest.raises(RankFailed, match="No space left on device"):
+        helpers.run(full, tmp_path, ranks=1, engine="virtual", show=False)
+
+
+def test_a_background_save_is_of_the_values_at_the_call(tmp_path: Path) -> None:
+    def changes(comm: Any, path: Path) -> float:
+        import threading
+
+        from helpers.lessons.cluster.algorithms.format import read_part
+        from helpers.lessons.cluster.experiments.checkpoint_ways import Background
+
+        gate = threading.Event()
+
+        class Waits(RealFolder):
+            def write(self, name: str, data: bytes) -> None:
+                gate.wait(30)
+                super().write(name, data)
+
+        saves, weights = Background(comm, Waits(path)), torch.ones(3)
+        saves.save(1, {"weights": weights, "more": [weights]})
+        assert saves.advance() is None and latest(RealFolder(path)).step is None
+        weights.fill_(2)
+        gate.set()
+        assert saves.finish() == 1 and saves.finish() is None
+        found = latest(RealFolder(path)).checkpoint
+        assert found is not None
+        state = read_part(RealFolder(path), found)
+        return float(state["weights"].sum() + state["more"][0].sum())
+
+    assert helpers.run(changes, tmp_path, ranks=1, engine="virtual", show=False) == [6.0]
+
+
+@pytest.mark.real
+def test_notes_outlive_their_writer(tmp_path: Path) -> None:
+    notes = Notes(tmp_path / "notes", steps=3)
+    assert notes.saved == -1 and notes.begun == 0 and notes.pids == [] and notes.seconds == 0
+
+    def writes(comm: Any, path: str) -> None:
+        mine = Notes(path).rank(comm.rank)
+        mine.reached(2, 0.5)
+        mine.saving(2)
+        if comm.rank == 0:
+            mine.saved(2)
+
+    helpers.run(writes, str(tmp_path / "notes"), ranks=2, show=False)
+    assert notes.reached == 2 and notes.losses[1] == 0.5 and len(set(notes.pids)) == 2
+    assert notes.writing and notes.saved == 2 and not any(map(psutil.pid_exists, notes.pids))
+    notes.begins()
+    assert not notes.pids and not notes.writing and notes.saved == 2
+
+
+def test_another_way_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RankFailed, match="no way 'tape' to save; there are: whole, sharded"):
+        helpers.run(trains, tmp_path, SHORT, "tape", ranks=1, engine="virtual", show=False)
+    with pytest.raises(RankFailed, match="needs a process group: take real ranks"):
+        helpers.run(trains, tmp_path, SHORT, "torch", ranks=1, engine="virtual", show=False)

@@ -1,0 +1,126 @@
+"""The training that kills are tried on: the same to the last bit, whoever computes what."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import helpers
+from helpers.lessons.cluster.experiments.elastic_training import (
+    BATCH,
+    PARTS,
+    Notes,
+    Training,
+    last_step,
+    note,
+    on_ranks,
+)
+
+STEPS = 12
+
+
+def alone(steps: int, seed: int = 0) -> list[float]:
+    training, losses = Training(seed), []
+    for _ in range(steps):
+        training.update(training.gradients(0, 1))
+        losses.append(training.loss())
+    return losses
+
+
+@pytest.fixture(autouse=True)
+def as_many_threads_as_before() -> object:
+    threads = torch.get_num_threads()
+    yield None
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("ranks", [3, pytest.param(5, marks=pytest.mark.thorough)])
+def test_every_number_of_ranks_gives_the_same_bits(ranks: int) -> None:
+    """Over gloo, with parts that do not divide evenly on 3 and 5 ranks."""
+    for losses in helpers.run(on_ranks, STEPS, ranks=ranks, device="cpu", show=False):
+        assert losses == alone(STEPS)
+
+
+@settings(max_examples=15, deadline=None)
+@given(sizes=st.lists(st.integers(1, 11), min_size=5, max_size=5), seed=st.integers(0, 99))
+def test_the_number_of_ranks_may_change_at_every_step(sizes: list[int], seed: int) -> None:
+    """Tables are added in any order, as an all-reduce may; more ranks than parts are no harm."""
+    training, chance = Training(), random.Random(seed)
+    losses = []
+    for size in sizes:
+        tables = [training.gradients(rank, size) for rank in range(size)]
+        chance.shuffle(tables)
+        training.update(torch.stack(tables).sum(0))
+        losses.append(training.loss())
+    assert losses == alone(len(sizes))
+
+
+def test_it_is_sgd_with_momentum_on_the_whole_batch() -> None:
+    """Held against torch's own optimizer and autograd, without any parts."""
+    training = Training()
+    weights = training.weights.clone().requires_grad_()
+    sgd = torch.optim.SGD([weights], lr=0.1, momentum=0.9)
+    for step in range(STEPS):
+        rows = training.task.rows(0, step, BATCH)
+        weights.grad = training.task.gradient(weights.detach(), rows)
+        sgd.step()
+        training.update(training.gradients(0, 1))
+        torch.testing.assert_close(training.weights, weights.detach(), rtol=0, atol=1e-12)
+    assert alone(60)[-1] < 0.5 * Training().loss()
+
+
+def test_it_goes_on_from_what_was_saved_and_nothing_saved_changes() -> None:
+    training = Training()
+    for _ in range(5):
+        training.update(training.gradients(0, 1))
+    saved = training.state()
+    kept = {name: torch.as_tensor(value).clone() for name, value in saved.items()}
+    for _ in range(5):
+        training.update(training.gradients(0, 1))
+    assert all(torch.equal(torch.as_tensor(saved[name]), kept[name]) for name in kept)
+    other = Training()
+    other.go_on(saved)
+    for _ in range(5):
+        other.update(other.gradients(0, 1))
+    assert other.step == 10 and torch.equal(other.weights, training.weights)
+    assert other.loss() == alone(10)[-1]
+
+
+def test_each_part_is_somebodys(tmp_path: Path) -> None:
+    training = Training()
+    whole = training.gradients(0, 1)
+    assert (whole != 0).any(1).all() and len(whole) == PARTS
+    for size in (2, 3, 5):
+        tables = torch.stack([training.gradients(rank, size) for rank in range(size)])
+        assert ((tables != 0).any(2).sum(0) == 1).all()
+
+
+def test_notes_are_read_as_they_come_and_exactly(tmp_path: Path) -> None:
+    path = tmp_path / "steps.jsonl"
+    notes = Notes(path)
+    assert notes.look() == [] and notes.furthest == 0
+    losses = [0.1 + 0.2, 1 / 3, 2.0**-1074]
+    for step, loss in enumerate(losses, 1):
+        note(path, step, loss, 2)
+    line = path.read_bytes().splitlines(keepends=True)[0]
+    with path.open("ab") as file:
+        file.write(line[:20])  # a line that is not there yet
+    assert [each.loss for each in notes.look()] == losses
+    with path.open("ab") as file:
+        file.write(line[20:])
+    assert [(each.step, each.ranks) for each in notes.look()] == [(1, 2)]
+    assert notes.furthest == 3 and len(notes.steps) == 4 and notes.look() == []
+
+
+def test_the_last_step_is_a_number_or_a_file_to_come(tmp_path: Path) -> None:
+    assert last_step("40") == last_step(40) == 40
+    path = tmp_path / "last"
+    assert last_step(str(path)) == float("inf")
+    path.write_text("70")
+    assert last_step(str(path)) == 70

@@ -1,0 +1,170 @@
+"""The clock of a job that fails: by hand, event by event against all at once, and formulas."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from helpers.lessons.cluster.algorithms.effective import effective_share
+from helpers.lessons.cluster.algorithms.interval import best_interval
+from helpers.lessons.cluster.algorithms.quorum import quorum_share
+from helpers.lessons.cluster.experiments.failure_clock import (
+    Job,
+    Luck,
+    Span,
+    best_on_clock,
+    luck,
+    run,
+    share,
+)
+
+HOUR = 1.0  # a job of one GPU that fails every hour
+
+
+def every(*seconds: float, places: tuple[float, ...] = ()) -> Luck:
+    """Failures at these distances, for a job that fails every 3600 s."""
+    gaps = np.array(seconds) / 3600
+    return Luck(gaps, np.array(places or [0.5] * len(seconds)))
+
+
+def told(spans: list[Span]) -> list[tuple[str, float, float]]:
+    """What group 0 did."""
+    return [(s.what, s.begin, s.end) for s in spans if s.group == 0]
+
+
+def test_a_job_by_hand() -> None:
+    """Restart 10, work 30, save 5: the failure after 100 s comes in the third stretch of work."""
+    job = Job(HOUR, 1, save=5.0, restart=10.0)
+    found = run(job, 30.0, every(100.0, 8.0), spans=True)
+    assert told(found.spans) == [
+        ("restart", 0.0, 10.0),
+        ("work", 10.0, 40.0),
+        ("save", 40.0, 45.0),
+        ("work", 45.0, 75.0),
+        ("save", 75.0, 80.0),
+        ("lost", 80.0, 100.0),
+        ("restart", 100.0, 108.0),
+    ]
+    assert (found.useful, found.seconds, found.wiped) == (60.0, 108.0, 1)
+    assert share(job, 30.0, every(100.0, 8.0)) == pytest.approx(60 / 108)
+
+
+def test_a_checkpoint_that_is_not_complete_is_worth_nothing() -> None:
+    """The second save ends at 80 s and is complete at 100: it counts at 101, and not at 99."""
+    job = Job(HOUR, 1, save=5.0, restart=10.0, behind=20.0)
+    assert run(job, 30.0, every(99.0)).useful == 30.0
+    late = run(job, 30.0, every(101.0), spans=True)
+    assert late.useful == 60.0
+    assert told(late.spans)[-1] == ("lost", 80.0, 101.0)
+
+
+def test_a_quorum_by_hand() -> None:
+    """Two groups; group 1 fails after 50 s: group 0 stands still for 4 s, and goes on at half."""
+    job = Job(HOUR, 2, save=0.0, restart=10.0, groups=2, stall=4.0)
+    job = replace(job, gpu_hours=2 * HOUR)
+    found = run(job, 1000.0, every(50.0, 50.0, places=(0.9, 0.9)), spans=True)
+    assert told(found.spans) == [
+        ("restart", 0.0, 10.0),
+        ("work", 10.0, 50.0),
+        ("stall", 50.0, 54.0),
+        ("work", 54.0, 60.0),
+        ("work", 60.0, 100.0),
+    ]
+    assert found.useful == 40.0 + 0.5 * 6.0 + 40.0
+    assert found.wiped == 0
+
+
+def test_when_the_last_group_goes_all_go_back_to_the_checkpoint() -> None:
+    job = Job(2 * HOUR, 2, save=1.0, restart=10.0, groups=2, stall=2.0)
+    # Saved after 30 s of work; then one group fails, and the other before the first is back.
+    found = run(job, 30.0, every(50.0, 5.0, 25.0, places=(0.1, 0.9, 0.1)), spans=True)
+    assert found.wiped == 1
+    assert found.useful == 30.0 + (65.0 - 60.0) * 0.5 + (80.0 - 65.0)
+    assert ("lost", 41.0, 50.0) in told(found.spans)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    some.floats(0.001, 3.0),
+    some.floats(0.0, 1.0),
+    some.floats(0.0, 2.0),
+    some.floats(0.0, 1.0),
+    some.integers(0, 10**6),
+)
+def test_event_by_event_is_all_at_once(
+    interval: float, save: float, restart: float, late: float, seed: int
+) -> None:
+    """late: how long a checkpoint takes behind the save, as a share of what it may."""
+    job = Job(HOUR, 1, 3600 * save, 3600 * restart, 3600 * late * (interval + save))
+    failures = luck(20, seed)
+    one = run(job, 3600 * interval, failures)
+    assert one.share == pytest.approx(float(share(job, 3600 * interval, failures)), abs=1e-9)
+    assert one.seconds == pytest.approx(3600 * failures.gaps.sum())
+
+
+@pytest.mark.parametrize("interval", [60.0, 600.0, 3600.0])
+@pytest.mark.parametrize("behind", [0.0, 50.0])
+def test_the_clock_gives_the_formulas_share(interval: float, behind: float) -> None:
+    job = Job(HOUR, 1, save=20.0, restart=300.0, behind=behind)
+    expected = effective_share(interval, 20.0, 300.0, 3600.0) * math.exp(-behind / 3600)
+    assert float(share(job, interval, luck(400_000, 4))) == pytest.approx(expected, abs=3e-3)
+
+
+@pytest.mark.parametrize("groups", [3, 5, 32])
+def test_a_quorum_gives_the_formulas_share(groups: int) -> None:
+    job = Job(32 * HOUR, 32, save=0.0, restart=100.0, groups=groups, stall=20.0)
+    found = run(job, 3600.0, luck(20_000, 5))
+    expected = quorum_share(groups, 100.0, 20.0, 3600.0)
+    assert found.share == pytest.approx(expected, abs=2e-3)
+
+
+def test_the_same_luck_is_the_same_run_and_another_is_not() -> None:
+    job = Job(48 * HOUR, 48, save=20.0, restart=300.0, groups=4, stall=30.0)
+    one, two = (run(job, 600.0, luck(200, 7), spans=True) for _ in range(2))
+    assert one == two
+    assert run(job, 600.0, luck(200, 8)).share != one.share
+
+
+def test_spans_fill_the_time_of_every_group() -> None:
+    job = Job(48 * HOUR, 48, save=20.0, restart=1500.0, groups=3, stall=30.0)
+    found = run(job, 600.0, luck(100, 9), spans=True)
+    assert found.wiped > 0
+    for group in range(3):
+        own = [span for span in found.spans if span.group == group]
+        assert own[0].begin == 0.0 and own[-1].end == found.seconds
+        assert all(a.end == b.begin for a, b in pairwise(own))
+    worked = sum(span.end - span.begin for span in found.spans if span.what == "work") / 3
+    assert worked == pytest.approx(found.useful)
+
+
+@pytest.mark.parametrize(("save", "restart"), [(1.0, 60.0), (60.0, 600.0), (1200.0, 600.0)])
+def test_the_clocks_best_interval_is_the_best_one(save: float, restart: float) -> None:
+    job = Job(HOUR, 1, save, restart)
+    seconds, most = best_on_clock(job, luck(60_000, 3))
+    best = best_interval(save, 3600.0)
+    assert seconds == pytest.approx(best, rel=0.02)
+    assert most == pytest.approx(effective_share(best, save, restart, 3600.0), abs=5e-3)
+
+
+def test_as_many_groups_as_gpus_allow() -> None:
+    job = Job(5e4, 1024, 1.0, 600.0, groups=8, stall=10.0)
+    assert [job.on(gpus).groups for gpus in (64, 128, 200, 4096)] == [1, 1, 2, 32]
+    assert job.on(2048).mtbf == job.mtbf / 2
+    assert replace(job, groups=1, stall=0.0).on(4096).groups == 1
+
+
+def test_what_cannot_be_is_refused_in_a_sentence() -> None:
+    with pytest.raises(ValueError, match="1 GPU or more"):
+        Job(1.0, 0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="1 to 4 groups"):
+        Job(1.0, 4, 1.0, 1.0, groups=5)
+    with pytest.raises(ValueError, match="complete before the next"):
+        run(Job(1.0, 1, 1.0, 1.0, behind=60.0), 30.0, luck(3))
+    with pytest.raises(ValueError, match="there is `run`"):
+        share(Job(1.0, 4, 1.0, 1.0, groups=2), 30.0, luck(3))

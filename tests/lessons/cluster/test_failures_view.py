@@ -1,0 +1,64 @@
+"""Lesson 17's figures and widget say what they were given, and what the clock gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.lessons.cluster.algorithms.effective import effective_share
+from helpers.lessons.cluster.algorithms.interval import checkpoint_interval
+from helpers.lessons.cluster.experiments import failure_published as published
+from helpers.lessons.cluster.experiments.failure_clock import Job, luck, run
+from helpers.lessons.cluster.experiments.failure_settings import compare
+from helpers.lessons.cluster.figures import failures_view as view
+
+
+def test_times_are_said_as_people_say_them() -> None:
+    times = (0.59, 45.0, 119.0, 1140.0, 11_135.0, 1e6)
+    assert [view.said(each) for each in times] == [
+        *("0.59 s", "45 s", "119 s", "19 min", "3.09 h", "11.6 days")
+    ]
+
+
+def test_tables_hold_a_row_for_each() -> None:
+    rows = compare(failures=2000, seeds=(1,))
+    table = view.compared_table(rows, "C.")
+    assert [row[0] for row in table.rows] == [each.setting.name for each in rows]
+    assert table.rows[1][4] == "117 min"
+    shares = published.published_shares()
+    assert [row[1] for row in view.published_table(shares).rows] == [
+        *("> 90.0 %", "81.2 %", "44.0 %", "80.0 %")
+    ]
+    assert len(view.sensitivity_table(published.sensitivity()).rows) == 3
+
+
+def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, str]] = []
+    monkeypatch.setattr(view, "show", lambda figure, caption, alt: told.append((caption, alt)))
+    job = Job(8.0, 16, save=120.0, restart=900.0)
+    ran = run(job, 1200.0, luck(5, 5), spans=True)
+    view.show_runs({"all": ran}, "R.")
+    assert f"all: {100 * ran.share:.1f} % of {view.said(ran.seconds)}" in told[-1][1]
+    view.show_intervals(job, "I.")
+    chosen = checkpoint_interval(120.0, 900.0, 8.0, 16)
+    assert f"the formula chooses {view.said(chosen)}" in told[-1][1]
+    gpus = [256, 16_384]
+    curves = published.shares_by_gpus(gpus)
+    points = [each for each in published.published_shares() if each.gpus > 1000]
+    view.show_by_gpus(gpus, curves, curves, points, "G.")
+    assert "92.0 % on 16384" in told[-1][1]
+    assert "Llama 3, everybody restarts: more than 90 %" in told[-1][1]
+    assert [caption for caption, _ in told] == ["R.", "I.", "G."]
+
+
+def test_the_widget_says_what_the_formula_chooses() -> None:
+    gpus = 1024
+    knobs: tuple[Any, ...] = (checkpoint_interval, effective_share, gpus, 6.0, 60.0, 10.0)
+    words = view.knobs_words(*knobs)
+    hours = 6.0 * 365.25 * 24
+    chosen = checkpoint_interval(60.0, 600.0, hours, gpus)
+    there = effective_share(chosen, 60.0, 600.0, 3600 * hours / gpus)
+    assert f"the formula chooses {view.said(chosen)}, which leaves {100 * there:.1f} %" in words
+    title = view.knobs_picture(*knobs).axes[0].get_title(loc="left")
+    assert title.endswith(f"save after {view.said(chosen)} of work: {100 * there:.1f} % effective")

@@ -1,0 +1,37 @@
+"""What the tests of algorithms share: the engine that they run on, and a look at what they send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from helpers.engine.virtual_comm import VirtualComm
+
+
+@pytest.fixture(params=["virtual", pytest.param("processes", marks=pytest.mark.thorough)])
+def engine(request: pytest.FixtureRequest) -> str:
+    """The virtual engine everyday, and with --all real ranks too.
+
+    That real ranks do the same is told everyday by one test of each kind: a sum over ranks, a
+    data-parallel step, a pipeline, a sharded step and a parameter server.
+    """
+    return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def every_message_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail where a rank ends with messages of its own that it has not waited for.
+
+    A tensor that is written into while it is under way: right today, wrong on another machine.
+    """
+    found: list[str] = []
+    finish = VirtualComm.finish
+
+    def look(comm: VirtualComm) -> None:
+        found.extend(f"rank {comm.rank} to {m.peer}" for m in comm.task.unwaited.values())
+        finish(comm)
+
+    monkeypatch.setattr(VirtualComm, "finish", look)
+    yield
+    assert not found, f"Nobody waited for what was sent: {', '.join(found[:3])}"

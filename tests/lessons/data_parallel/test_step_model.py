@@ -1,0 +1,48 @@
+"""The model of a data-parallel step agrees with the same step on the virtual clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import helpers
+from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
+from helpers.lessons.data_parallel.experiments.step_model import bucket_layers, modelled_step
+from helpers.lessons.data_parallel.experiments.timed import timed_mlp
+from helpers.lessons.data_parallel.figures.step_view import last_step
+
+LAYERS, WIDTH, BANDWIDTH = 6, 20, 4e6
+LAYER_BYTES = 4 * WIDTH**2
+
+
+def step(comm: Any, limit: int) -> float:
+    """Seconds of one overlapped step, after a barrier."""
+    model = timed_mlp(comm, LAYERS, WIDTH)
+    replica = DataParallel(model, comm, bucket_bytes=limit, first_bucket_bytes=limit)
+    comm.barrier()
+    start = comm.time()
+    replica(torch.ones(1, WIDTH)).sum().backward()
+    replica.finish()
+    return float(comm.time() - start)
+
+
+@pytest.mark.parametrize("limit", [1, 2 * LAYER_BYTES, 10**9])
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_the_model_is_exact_on_the_virtual_clock(ranks: int, limit: int) -> None:
+    results = helpers.run(
+        step, limit, ranks=ranks, engine="virtual", latency=50e-6, bandwidth=BANDWIDTH
+    )
+    model = modelled_step(LAYERS, LAYER_BYTES, limit, ranks, 50e-6, BANDWIDTH)
+    assert max(results) == pytest.approx(model.seconds, rel=1e-9)
+    if ranks > 1:
+        assert last_step(results.trace).duration == pytest.approx(model.seconds, rel=1e-9)
+
+
+def test_overlap_never_makes_a_step_longer_and_layers_are_all_in_buckets() -> None:
+    for limit in (1, 3 * LAYER_BYTES, 10**9):
+        assert sum(bucket_layers(LAYERS, LAYER_BYTES, limit)) == LAYERS
+        with_it = modelled_step(LAYERS, LAYER_BYTES, limit, 4, 50e-6, BANDWIDTH)
+        without = modelled_step(LAYERS, LAYER_BYTES, limit, 4, 50e-6, BANDWIDTH, overlap=False)
+        assert with_it.computed <= with_it.seconds <= without.seconds

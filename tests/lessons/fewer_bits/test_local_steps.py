@@ -1,0 +1,187 @@
+"""Local steps: the old supervisor, DiLoCo and its streaming form, beside training without ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import helpers
+from helpers.engine.comm import Comm
+from helpers.engine.errors import RankFailed
+from helpers.lessons.fewer_bits.algorithms.diloco import DiLoCo
+from helpers.lessons.fewer_bits.algorithms.local_steps import LocalSteps
+from helpers.lessons.messages.algorithms.collectives import ring_bytes
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import AdamW, Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Averaging
+
+SIZES = [1, 2, 3, 5]
+STEPS = 12
+
+
+def batch(step: int, rank: int) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(1000 * step + rank)
+    x = torch.randn(6, 4, generator=generator, dtype=torch.float64)
+    return x, x.sum(1, keepdim=True).sin()
+
+
+def net() -> nn.Module:
+    torch.manual_seed(3)
+    double = torch.float64
+    return nn.Sequential(nn.Linear(4, 5, dtype=double), nn.Tanh(), nn.Linear(5, 1, dtype=double))
+
+
+def flat(model: nn.Module) -> Tensor:
+    return torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+
+
+def trains(comm: Comm, interval: int, outer: Any, steps: int = STEPS, options: Any = None) -> Any:
+    model = net()
+    if comm.rank:  # it is rank 0's weights that training starts from
+        nn.init.ones_(model[0].weight)  # type: ignore[index, arg-type]
+    training = LocalSteps(model, comm, interval, outer, **(options or {}))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    seen = []
+    for step in range(steps):
+        x, y = batch(step, comm.rank)
+        optimizer.zero_grad()
+        (model(x) - y).square().mean().backward()
+        optimizer.step()
+        training.step()
+        comm.compute(1e-3)
+        seen.append(flat(model))
+    training.finish()
+    return flat(model), seen, comm.time()
+
+
+def by_hand(ranks: int, interval: int, outer: Any, steps: int = STEPS) -> Tensor:
+    """Without ranks: one model after the other, weights as one flat vector."""
+    common, model = flat(net()), net()
+    for first in range(0, steps, interval):
+        ends = []
+        for rank in range(ranks):
+            nn.utils.vector_to_parameters(common.clone(), model.parameters())
+            for step in range(first, min(first + interval, steps)):
+                x, y = batch(step, rank)
+                model.zero_grad()
+                (model(x) - y).square().mean().backward()
+                with torch.no_grad():
+                    for p in model.parameters():
+                        p -= 0.1 * p.grad
+            ends.append(flat(model))
+        common = outer.step(common, common - sum(ends) / ranks, first // interval)
+    return common
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("interval", [1, 5])
+def test_it_is_the_same_training_without_ranks(engine: str, size: int, interval: int) -> None:
+    for make in (lambda: Sgd(1.0), lambda: Sgd(0.7, 0.9, nesterov=True)):
+        run = helpers.run(trains, interval, make(), engine=engine, ranks=size, show=False)
+        wanted = by_hand(size, interval, make())
+        for got, _, _ in run:
+            assert torch.equal(got, run[0][0])
+            torch.testing.assert_close(got, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_between_sums_ranks_differ_and_after_them_they_agree() -> None:
+    run = helpers.run(trains, 4, None, engine="virtual", ranks=3)
+    for step in range(STEPS):
+        equal = torch.equal(run[0][1][step], run[1][1][step])
+        assert equal == (step % 4 == 3)
+
+
+@pytest.mark.parametrize(("size", "interval", "steps"), [(2, 1, 6), (3, 5, 12)])
+def test_bytes_are_one_sum_an_interval(size: int, interval: int, steps: int) -> None:
+    length = len(flat(net()))
+    start = helpers.run(trains, interval, None, 0, engine="virtual", ranks=size).stats.bytes
+    run = helpers.run(trains, interval, None, steps, engine="virtual", ranks=size)
+    sums = -(-steps // interval)  # a last one for the steps that are over
+    for rank, (sent, first) in enumerate(zip(run.stats.bytes, start, strict=True)):
+        assert sent - first == sums * ring_bytes(length, size, rank, 8)
+
+
+def test_parts_take_turns_and_each_is_summed_as_often() -> None:
+    def differ(one: Tensor, other: Tensor) -> list[bool]:
+        """Whether the weights and biases of each layer differ."""
+        return [
+            not torch.equal(a, b) for a, b in zip(one.split(cut), other.split(cut), strict=True)
+        ]
+
+    cut = [20 + 5, 5 + 1]
+    run = helpers.run(trains, 4, None, STEPS, {"parts": 2}, engine="virtual", ranks=2)
+    for step in range(STEPS):
+        first, second = differ(run[0][1][step], run[1][1][step])
+        assert first == (step % 4 != 1) and second == (step % 4 != 3)
+    assert torch.equal(run[0][0], run[1][0])
+
+
+def test_a_delayed_sum_hides_behind_the_steps() -> None:
+    """A sum that takes as long as two steps costs nothing where it may take two."""
+    links = {"engine": "virtual", "ranks": 2, "latency": 1e-3, "bandwidth": 1e9}
+    alone, waits, hides = (
+        helpers.run(trains, 6, Sgd(1.0), STEPS, {"delay": delay, "parts": parts}, **links)  # type: ignore[arg-type]
+        for delay, parts in ((0, 1), (0, 2), (3, 2))
+    )
+    start = helpers.run(trains, 6, Sgd(1.0), 0, **links)  # type: ignore[arg-type]
+    seconds = {n: r[0][2] - start[0][2] for n, r in (("alone", alone), ("hides", hides))}
+    assert seconds["alone"] > STEPS * 1e-3 + 4e-3 - 1e-9
+    assert seconds["hides"] < seconds["alone"]
+    assert waits[0][2] > hides[0][2]
+    mixed = helpers.run(trains, 6, None, STEPS, {"delay": 2, "mix": 0.5}, engine="virtual", ranks=2)
+    assert not torch.equal(mixed[0][1][7], mixed[1][1][7])
+    assert torch.equal(mixed[0][0], mixed[1][0])
+
+
+def test_bad_settings_are_told() -> None:
+    for options, words in (
+        ({"parts": 9}, "take turns"),
+        ({"delay": 4}, "below the interval"),
+        ({"mix": 1.0}, "below 1"),
+    ):
+        with pytest.raises(RankFailed, match=words):
+            helpers.run(trains, 4, None, STEPS, options, engine="virtual", ranks=2)  # type: ignore[arg-type]
+
+
+# --- at a server ----------------------------------------------------------------------------------
+
+
+def test_with_a_rate_of_one_the_rule_is_the_supervisor() -> None:
+    weights = np.linspace(-1.0, 1.0, 6)
+    rules = [Averaging(weights, 3), DiLoCo(weights, 3, Sgd(1.0))]
+    random = np.random.default_rng(5)
+    for _ in range(4):
+        for worker in random.permutation(3):
+            pushed = random.normal(size=6)
+            decisions = [rule.arrive(int(worker), pushed, rule.version) for rule in rules]
+            assert decisions[0] == decisions[1]
+    np.testing.assert_allclose(rules[0].weights, rules[1].weights, rtol=1e-12)
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_the_optimizers_are_torchs(nesterov: bool) -> None:
+    generator = torch.Generator().manual_seed(1)
+    start = torch.randn(7, generator=generator, dtype=torch.float64)
+    for ours, theirs in (
+        (Sgd(0.3, 0.9, nesterov), lambda p: torch.optim.SGD(p, 0.3, 0.9, nesterov=nesterov)),
+        (AdamW(0.01, (0.8, 0.95), 1e-6, 0.1),
+         lambda p: torch.optim.AdamW(p, 0.01, (0.8, 0.95), 1e-6, 0.1)),
+    ):  # fmt: skip
+        weights, parameter = start.clone(), nn.Parameter(start.clone())
+        optimizer = theirs([parameter])
+        for version in range(6):
+            gradient = torch.randn(7, generator=generator, dtype=torch.float64)
+            weights = ours.step(weights, gradient, version)
+            parameter.grad = gradient
+            optimizer.step()
+        torch.testing.assert_close(weights, parameter.detach(), rtol=1e-12, atol=1e-14)
+
+
+def test_bad_optimizers_are_told() -> None:
+    with pytest.raises(ValueError, match="Nesterov"):
+        Sgd(0.1, nesterov=True)
+    with pytest.raises(ValueError, match="betas"):
+        AdamW(0.1, (1.0, 0.9))

@@ -1,0 +1,162 @@
+"""PowerSGD and rows of tables, as `DataParallel` uses them: exact where they are, bytes as said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import helpers
+from helpers.engine.comm import Comm
+from helpers.engine.errors import RankFailed
+from helpers.lessons.data_parallel.algorithms.bucket import Bucket
+from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
+from helpers.lessons.fewer_bits.algorithms.feedback import Nothing
+from helpers.lessons.fewer_bits.algorithms.power_sgd import PowerSgd, power_sgd_numbers
+from helpers.lessons.fewer_bits.algorithms.sparse_rows import SparseRows
+from helpers.lessons.messages.algorithms.collectives import all_reduce_naive, ring_bytes
+
+SIZES = [1, 2, 3, 5]
+SHAPES = [(12, 10), (10,), (8, 3, 3, 3), (3, 2), ()]
+
+
+def bucket_of(shapes: list[tuple[int, ...]], dtype: torch.dtype = torch.float64) -> Bucket:
+    parameters = [nn.Parameter(torch.zeros(shape, dtype=dtype)) for shape in shapes]
+    return Bucket(parameters, torch.zeros(sum(p.numel() for p in parameters), dtype=dtype))
+
+
+def some_steps(comm: Comm, rank: int, width: int, steps: int, seed: int = 0) -> Any:
+    """Sums of gradients that are of rank `width`, what they were of, and what is still owed."""
+    bucket, reduce = bucket_of(SHAPES), PowerSgd(rank)
+    reduce.take_buckets([bucket])
+    generator = torch.Generator().manual_seed(seed + comm.rank)
+    sums, mine = [], []
+    for _ in range(steps):
+        for view in bucket.views.values():
+            rows = view.shape[0] if view.dim() else 1
+            left = torch.randn(rows, width, generator=generator, dtype=torch.float64)
+            common = torch.Generator().manual_seed(5)  # all ranks' rows lie in the same directions
+            right = torch.randn(width, view.numel() // rows, generator=common, dtype=torch.float64)
+            view.copy_((left @ right).view(view.shape))
+        mine.append(bucket.flat.clone())
+        reduce(comm, bucket.flat)
+        sums.append(bucket.flat.clone())
+    return sums, mine, list(reduce.feedback.errors.values())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_matrices_of_no_higher_rank_are_summed_exactly(engine: str, size: int) -> None:
+    for rank, width in ((1, 1), (3, 2)):
+        results = helpers.run(some_steps, rank, width, 3, engine=engine, ranks=size, show=False)
+        for step in range(3):
+            wanted = sum(mine[step] for _, mine, _ in results)
+            for sums, _, _ in results:
+                torch.testing.assert_close(sums[step], wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_others_are_near_and_nothing_is_lost(size: int) -> None:
+    results = helpers.run(some_steps, 2, 6, 30, engine="virtual", ranks=size)
+    assert all(torch.equal(results[0][0][-1], sums[-1]) for sums, _, _ in results)
+    applied = sum(results[0][0]) + sum(owed[0] for _, _, owed in results)
+    handed = sum(sum(mine) for _, mine, _ in results)
+    torch.testing.assert_close(applied, handed, rtol=1e-8, atol=1e-8)
+
+
+def once(comm: Comm, rank: int) -> None:
+    bucket, reduce = bucket_of(SHAPES, torch.float32), PowerSgd(rank)
+    reduce.take_buckets([bucket])
+    reduce(comm, bucket.flat)
+
+
+@pytest.mark.parametrize(("size", "rank"), [(2, 1), (3, 2), (2, 4), (3, 100)])
+def test_as_many_numbers_travel_as_the_formula_says(size: int, rank: int) -> None:
+    run = helpers.run(once, rank, engine="virtual", ranks=size)
+    lefts = {1: 12 + 8 + 3 + 11, 2: 24 + 16 + 17, 4: 48 + 32 + 17, 100: 120 + 10 + 216 + 6 + 1}[
+        rank
+    ]
+    rights = {1: 10 + 27 + 2, 2: 20 + 54, 4: 40 + 108, 100: 0}[rank]
+    assert power_sgd_numbers(SHAPES, rank) == lefts + rights
+    for r, sent in enumerate(run.stats.bytes):
+        assert sent == ring_bytes(lefts, size, r) + ring_bytes(rights, size, r)
+
+
+def test_the_first_steps_may_go_as_they_are_and_strangers_are_refused() -> None:
+    def first(comm: Comm) -> Tensor:
+        bucket, reduce = bucket_of(SHAPES), PowerSgd(1, Nothing(), start=1)
+        reduce.take_buckets([bucket])
+        bucket.flat.copy_(torch.arange(float(len(bucket.flat))))
+        return torch.as_tensor(reduce(comm, bucket.flat))
+
+    length = len(bucket_of(SHAPES).flat)
+    for got in helpers.run(first, engine="virtual", ranks=2):
+        assert torch.equal(got, 2 * torch.arange(length, dtype=torch.float64))
+    for reduce in (PowerSgd(1), SparseRows([])):
+        with pytest.raises(RankFailed, match="take_buckets"):
+            helpers.run(lambda comm, r=reduce: r(comm, torch.zeros(3)), engine="virtual", ranks=2)
+    with pytest.raises(ValueError, match="at least one column"):
+        PowerSgd(0)
+
+
+# --- in DataParallel ------------------------------------------------------------------------------
+
+
+class Words(nn.Module):
+    """A bag of words in front of a small net."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(50, 6, dtype=torch.float64)
+        self.net = nn.Sequential(
+            nn.Linear(6, 16, dtype=torch.float64), nn.Tanh(), nn.Linear(16, 2, dtype=torch.float64)
+        )
+
+    def forward(self, words: Tensor) -> Tensor:
+        return torch.as_tensor(self.net(self.table(words).mean(1)))
+
+
+def trains(comm: Comm, how: str, bucket_bytes: int, steps: int = 12) -> dict[str, Tensor]:
+    torch.manual_seed(0)
+    model = Words()
+    reduce: Any = {
+        "dense": all_reduce_naive,
+        "rows": SparseRows([model.table.weight], all_reduce_naive),
+        "power": PowerSgd(100),
+        "power 1": PowerSgd(1),
+    }[how]
+    replica = DataParallel(
+        model, comm, reduce, bucket_bytes=bucket_bytes, first_bucket_bytes=bucket_bytes
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    generator = torch.Generator().manual_seed(comm.rank)
+    for _ in range(steps):
+        words = torch.randint(0, 50, (4, 3), generator=generator)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(replica(words), words[:, 0] % 2).backward()
+        replica.finish()
+        optimizer.step()
+    return {name: value.detach() for name, value in model.state_dict().items()}
+
+
+@pytest.mark.parametrize(("size", "bucket_bytes"), [(1, 1), (2, 2**20), (3, 1), (5, 2**20)])
+def test_rows_are_the_dense_sums_bit_for_bit(engine: str, size: int, bucket_bytes: int) -> None:
+    rows, dense = (
+        helpers.run(trains, how, bucket_bytes, engine=engine, ranks=size, show=False)
+        for how in ("rows", "dense")
+    )
+    for one, other in zip(rows, dense, strict=True):
+        assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_power_sgd_trains_in_buckets_of_any_size() -> None:
+    for bucket_bytes in (1, 2**20):
+        power, dense = (
+            helpers.run(trains, how, bucket_bytes, engine="virtual", ranks=3)
+            for how in ("power", "dense")
+        )
+        for name in dense[0]:
+            torch.testing.assert_close(power[0][name], dense[0][name], rtol=1e-9, atol=1e-9)
+        low = helpers.run(trains, "power 1", bucket_bytes, engine="virtual", ranks=3)
+        assert all(torch.equal(low[0][name], low[2][name]) for name in low[0])

@@ -1,0 +1,116 @@
+"""Graphs of TensorFlow as pictures: gathered by device and scope, drawn without overlaps."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+from helpers.lessons.four_ways.experiments import model
+from helpers.lessons.four_ways.experiments.plain_graph import Op, graphs_of
+from helpers.lessons.four_ways.experiments.runs import WAYS
+from helpers.lessons.four_ways.figures import graph_view
+from helpers.lessons.four_ways.figures.graph_groups import gather, short
+from tests.selection import everyday
+
+pytestmark = [
+    pytest.mark.tensorflow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("tensorflow") is None,
+        reason="TensorFlow is not installed; ./course doctor says what that costs.",
+    ),
+]
+
+
+@pytest.mark.thorough
+@pytest.mark.real
+def test_a_graph_is_gathered_by_device_and_scope() -> None:
+    (graph,) = graphs_of("in-graph sync", workers=2)
+    groups = gather([graph])
+    assert groups.devices == ["/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"]
+    found = {(short(box.device), box.label) for box in groups.boxes}
+    workers = {
+        (f"worker {n}", label + suffix)
+        for n, suffix in ((0, ""), (1, "_1"))
+        for label in ("loss", "gradients")
+    }
+    servers = {("ps 0", label) for label in ("variables", "mean", "GradientDescent")}
+    assert found == workers | servers | {(f"worker {n}", f"batch_{n}") for n in range(2)}
+    (variables,) = (box for box in groups.boxes if box.label == "variables")
+    assert variables.names == ["global_step", *model.NAMES]
+    names = [(groups.boxes[a.source].label, groups.boxes[a.to].label) for a in groups.arrows]
+    assert ("GradientDescent", "variables") in names and ("mean", "GradientDescent") in names
+    assert len(names) == len(set(names)) == 10
+    # What is not needed for a fetch is left out, and what is needed is all there.
+    inputs = {name for op in graph for name in (*op.inputs, *op.after)}
+    assert inputs < {op.name for op in graph} and not any("Initializer" in op.name for op in graph)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("way", everyday(list(WAYS)[::-1], 4))
+def test_the_picture_of_every_way(way: str) -> None:
+    workers, servers = 4, 2
+    spare = 1 if way == "between-graph sync" else 0
+    graphs = graphs_of(way, workers, servers, spare)
+    assert len(graphs) == (1 if way.startswith("in-graph") else workers)
+    groups = gather(graphs)
+    assert len(groups.devices) == workers + servers
+    figure = graph_view.draw_graph(graphs, way)
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    owners = [f", graph {n}" if len(graphs) > 1 else "" for n in range(workers)]
+    assert {f"worker {n}{owner}" for n, owner in enumerate(owners)} <= set(texts)
+    assert ("token queue" in texts) == (way == "between-graph sync")
+    assert (f"update {workers - 1}" in texts) == way.endswith("async")
+    no_overlap(figure)
+    alt = graph_view.graph_alt(graphs, way)
+    assert alt.startswith(f"Diagram: {way}, ") and "goes to" in alt and "changes" in alt
+
+
+def no_overlap(figure: Any) -> None:
+    """No two boxes on each other, and no text wider than its box by more than a hair."""
+    figure.canvas.draw()
+    ax = figure.axes[0]
+    boxes = [patch for patch in ax.patches if patch.get_zorder() == 4]
+    places = [patch.get_window_extent() for patch in boxes]
+    for index, one in enumerate(places):
+        assert not any(
+            one.x0 < other.x1 and other.x0 < one.x1 and one.y0 < other.y1 and other.y0 < one.y1
+            for other in places[index + 1 :]
+        )
+    for text in (text for text in ax.texts if text.get_zorder() == 5):
+        extent = text.get_window_extent()
+        middle = (extent.x0 + extent.x1) / 2, (extent.y0 + extent.y1) / 2
+        around = [place for place in places if place.contains(*middle)]
+        assert around and extent.width < around[0].width * 1.04, text.get_text()
+
+
+def test_a_graph_shows_what_lies_nowhere_and_needs_a_caption(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ops = [
+        Op("weights", "VarHandleOp", "/device:CPU:1", (), ()),
+        Op("read", "ReadVariableOp", "", ("weights",), ()),
+        Op("loss/square", "Square", "", ("read",), ()),
+        Op("loss/sum", "Sum", "", ("loss/square", "loss/axis"), ()),
+        Op("loss/axis", "Const", "", (), ()),
+        Op("weights/Initializer", "Const", "", (), ()),
+        Op("weights/Assign", "AssignVariableOp", "", ("weights", "weights/Initializer"), ()),
+        Op("two", "Const", "/device:CPU:2", (), ()),
+        Op("double", "Mul", "/device:GPU:0", ("two", "loss/sum"), ()),
+    ]
+    alt = graph_view.graph_alt(ops)
+    assert (
+        "CPU 1 holds variables (weights). CPU 2 holds ops (two). GPU 0 holds ops (double). " in alt
+    )
+    assert "any device holds loss. " in alt and "changes" not in alt
+    assert "ops on CPU 2 goes to ops on GPU 0." in alt
+    assert "variables on CPU 1 goes to loss on any device." in alt
+    shown: list[tuple[str, str]] = []
+
+    def show(figure: Any, caption: str, alt: str) -> None:
+        shown.append((caption, alt))
+
+    monkeypatch.setattr(graph_view, "show", show)
+    graph_view.show_graph(ops, "The loss lies on no device.")
+    assert shown == [("The loss lies on no device.", alt)]

@@ -1,0 +1,158 @@
+"""Lesson 04: one training in every framework ends where the run in one process ends."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers.lessons.frameworks.experiments import setting
+from helpers.lessons.frameworks.experiments.alone import train_alone
+from helpers.lessons.frameworks.experiments.measure import Measured, measure, read_timeline
+from helpers.lessons.frameworks.experiments.ways import WAYS, Run, train
+
+STEPS = 50
+EVERYDAY = {"own", "torch DDP", "multi-worker", "horovod torch", "horovod keras"}
+CLOSE = 1e-5  # float32; what is seen is below 2e-7
+
+
+def needs(framework: str) -> list[Any]:
+    """The marks of a test that runs a framework's ranks."""
+    if framework == "torch":
+        return []
+    lacks = importlib.util.find_spec("tensorflow") is None
+    reason = "TensorFlow is not installed; ./course doctor says what that costs."
+    marks = [pytest.mark.tensorflow, pytest.mark.skipif(lacks, reason=reason)]
+    return [*marks, pytest.mark.horovod] if framework == "horovod" else marks
+
+
+def each_way(*names: str, thorough: bool = False) -> list[Any]:
+    """Ways as parameters, with their marks."""
+    more = [pytest.mark.thorough] if thorough else []
+    return [pytest.param(n, marks=[*needs(WAYS[n].framework), *more]) for n in names]
+
+
+@lru_cache
+def alone(steps: int = STEPS) -> setting.Part:
+    """The run that all others are held to."""
+    return train_alone(steps)
+
+
+def difference(run: Run) -> float:
+    """The largest difference of the weights from those of the run in one process."""
+    return setting.furthest(run.weights, alone(len(run.losses)).weights)
+
+
+# --- the setting --------------------------------------------------------------------------------
+
+
+def test_the_shares_of_a_step_are_its_rows() -> None:
+    whole = setting.task(30)
+    assert whole.x.shape == (30, 60, 64) and whole.x.dtype == np.float32
+    assert whole.x.min() >= 0 and whole.x.max() == 1
+    for size in (2, 3, 4, 5, 6):
+        shares = [setting.share(whole, rank, size) for rank in range(size)]
+        assert np.array_equal(np.concatenate([part.x for part in shares], axis=1), whole.x)
+        assert np.array_equal(np.concatenate([part.y for part in shares], axis=1), whole.y)
+    with pytest.raises(ValueError, match="60 rows do not divide evenly among 7 ranks"):
+        setting.share(whole, 0, 7)
+    # A shorter run is the beginning of a longer one.
+    assert np.array_equal(setting.task(7).x, whole.x[:7])
+
+
+def test_every_rank_starts_elsewhere_and_the_run_alone_learns() -> None:
+    assert setting.furthest(setting.weights(0), setting.weights(1)) > 0.05
+    assert [array.shape for array in setting.weights()] == [(32, 64), (32,), (10, 32), (10,)]
+    losses = alone().losses
+    assert losses[0] == pytest.approx(np.log(10), abs=0.1) and losses[-1] < 0.7
+
+
+def test_a_checksum_sees_the_order_of_weights() -> None:
+    weights = setting.weights()
+    flipped = [weights[0][::-1], *weights[1:]]
+    assert abs(setting.checksum(weights) - setting.checksum(flipped)) > 0.01
+
+
+# --- the seven ways, two of them in two variants -------------------------------------------------
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "way", [each for w in WAYS for each in each_way(w, thorough=w not in EVERYDAY)]
+)
+def test_every_way_ends_where_one_process_ends(
+    way: str, ranks: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = train(way, ranks=ranks, steps=STEPS)
+    assert difference(run) < CLOSE
+    # Each step's loss is that of the whole batch.
+    assert np.abs(np.array(run.losses) - alone().losses).max() < CLOSE
+    # Replicas have the very same bits.
+    assert run.apart == 0 and len(run.notes) == ranks
+    # The frameworks' chatter stays out of the notebook.
+    assert capfd.readouterr() == ("", "")
+    if way == "horovod keras":
+        # fit tells the mean since the last reset: here that of the last step, averaged.
+        assert {note["epoch loss"] for note in run.notes} == {run.notes[0]["epoch loss"]}
+        assert run.notes[0]["epoch loss"] == pytest.approx(run.losses[-1], abs=1e-6)
+        # Rank 0 alone writes checkpoints.
+        written = [note["checkpoints"] for note in run.notes]
+        assert written == [["epoch-1.weights.h5"], *[[]] * (ranks - 1)]
+
+
+def test_wrong_names_say_which_there_are() -> None:
+    with pytest.raises(ValueError, match="no way 'ddp'; there are own, torch DDP"):
+        train("ddp")
+    with pytest.raises(TypeError, match="takes prepare of one's own, not 'wrap'"):
+        train("horovod torch", wrap=abs)
+    with pytest.raises(ValueError, match="do not divide evenly among 7 ranks"):
+        train("own", ranks=7)
+    with pytest.raises(ValueError, match="1 step or more"):
+        train("own", steps=0)
+
+
+# --- what can be seen of the sums ----------------------------------------------------------------
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "way",
+    [
+        *each_way("own", "horovod torch"),
+        *each_way("torch DDP", "mirrored", "multi-worker", thorough=True),
+    ],
+)
+def test_a_small_network_is_one_sum_that_waits_for_the_last_gradient(way: str) -> None:
+    seen = measure(way, widths=setting.WIDTHS, steps=6)
+    strategy = WAYS[way].framework == "tensorflow"
+    assert isinstance(seen, Measured) and seen.gradients == 4
+    assert (seen.given, seen.used) == (60 if strategy else 30, 30)
+    # Horovod's fusion takes what is there when its turn comes: one sum most often, not always.
+    assert sum(seen.sums) == 4 * (64 * 32 + 32 + 32 * 10 + 10)
+    if WAYS[way].framework != "horovod":
+        assert len(seen.sums) == 1 and not seen.early
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("way", each_way("own", "torch DDP"))
+def test_buckets_of_a_large_network_start_before_the_last_gradient(way: str) -> None:
+    seen = measure(way, steps=6)
+    assert len(seen.sums) >= 2 and seen.early
+    assert sum(seen.sums) == 8704040
+
+
+def test_a_timeline_tells_what_travelled_together() -> None:
+    def event(kind: str, ts: int, tensor: int, name: str = "", **args: str) -> dict[str, Any]:
+        return {"ph": kind, "ts": ts, "pid": tensor, "name": name, "args": args}
+
+    negotiate, gloo = "NEGOTIATE_ALLREDUCE", "GLOO_ALLREDUCE"
+    events = [event("B", ts, tensor, negotiate) for ts, tensor in ((1, 1), (2, 2), (3, 3))]
+    events += [event("B", 4, 1, gloo), event("B", 4, 2, gloo), event("E", 5, 1), event("E", 5, 2)]
+    events += [event("B", 6, 3, gloo), event("E", 7, 3)]
+    shapes = ((1, "[10]"), (2, "[32, 64]"), (3, "[]"))
+    events += [event("E", 8, tensor, shape=shape) for tensor, shape in shapes]
+    assert read_timeline(events) == ([1, 2], [(4, 4 * (10 + 32 * 64))])

@@ -1,0 +1,168 @@
+"""Backward in two halves: orders, idle time and memory by formula, and gradients put off."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from helpers.lessons.pipelines.algorithms.deferred import PutOff
+from helpers.lessons.pipelines.algorithms.instructions import (
+    Backward,
+    BackwardInput,
+    BackwardWeights,
+    Forward,
+)
+from helpers.lessons.pipelines.algorithms.schedules import (
+    live_activations,
+    one_forward_one_backward,
+    orders,
+    validate,
+)
+from helpers.lessons.pipelines.algorithms.timetable import (
+    idle_share,
+    in_a_v,
+    makespan,
+    own_idle,
+    timetable,
+)
+from helpers.lessons.pipelines.algorithms.zero_bubble import split_bubble, zb_v, zero_bubble
+
+zb_h2 = partial(zero_bubble, times=2)
+some = settings(max_examples=25, deadline=None)
+STAGES, MANY = st.integers(1, 8), st.integers(1, 20)
+TIMES = st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0])  # sums are exact
+
+
+def clock(f: float, b: float, w: float, chunks: int = 1):
+    kinds = {Forward: f, BackwardInput: b, BackwardWeights: w, Backward: b + w}
+    return lambda rank, now: kinds[type(now)] / chunks
+
+
+@some
+@given(st.sampled_from([zero_bubble, zb_h2]), STAGES, MANY)
+def test_every_half_is_done_once_and_in_order(schedule, stages, count):
+    streams = orders(schedule, stages, count)
+    validate(streams, count)
+    for stream in streams:
+        place = {now: at for at, now in enumerate(stream)}
+        for m in range(count):
+            assert place[Forward(m)] < place[BackwardInput(m)] < place[BackwardWeights(m)]
+
+
+@some
+@given(STAGES, MANY)
+def test_the_v_is_complete_and_runs(ranks, count):
+    streams = orders(zb_v, ranks, count)
+    validate(streams, count, chunks=2, place=in_a_v)
+
+
+@some
+@given(STAGES, st.integers(0, 9), TIMES, TIMES, TIMES)
+def test_idle_time_is_the_papers(stages, more, f, b, w):
+    w = min(w, f, b)  # the handmade schedules are for parts that are alike
+    count = stages + more
+    both = orders(one_forward_one_backward, stages, count)
+    table = timetable(both, clock(f, b, w))
+    assert makespan(table) - count * (f + b + w) == split_bubble(stages, f, b, w)
+    table = timetable(orders(zero_bubble, stages, count), clock(f, b, w))
+    assert makespan(table) - count * (f + b + w) == split_bubble(stages, f, b, w, saved=2)
+    table = timetable(orders(zb_h2, stages, 2 * stages - 1 + more), clock(f, b, w))
+    assert max(map(own_idle, table)) == split_bubble(stages, f, b, w, saved=3)
+
+
+@some
+@given(STAGES, st.integers(0, 9), TIMES)
+def test_the_v_has_no_bubble_where_all_parts_take_equally_long(ranks, more, each):
+    count = 2 * ranks - 1 + more
+    table = timetable(orders(zb_v, ranks, count), clock(each, each, each, chunks=2), place=in_a_v)
+    assert max(map(own_idle, table)) == 0
+
+
+@some
+@given(STAGES, st.integers(0, 9))
+def test_memory_is_the_papers(stages, more):
+    count = 2 * stages - 1 + more
+    held = {
+        schedule: [live_activations(stream) for stream in orders(schedule, stages, count)]
+        for schedule in (one_forward_one_backward, zero_bubble, zb_h2, zb_v)
+    }
+    assert held[one_forward_one_backward] == [stages - s for s in range(stages)]
+    assert held[zero_bubble] == [stages] * stages
+    assert held[zb_h2] == [2 * stages - 1] * stages
+    assert held[zb_v] == [2 * stages] * stages  # of half stages
+
+
+def test_a_third_of_the_bubble():
+    one, other = (
+        timetable(orders(schedule, 4, 8), clock(1, 1, 1))
+        for schedule in (one_forward_one_backward, zero_bubble)
+    )
+    assert makespan(one) == 33 and makespan(other) == 27
+    assert idle_share(other) == pytest.approx(3 / 27)
+    assert split_bubble(4, saved=4) == 0.0
+    with pytest.raises(ValueError, match="one stage or more"):
+        split_bubble(0)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        [Forward(0), BackwardInput(0)],
+        [Forward(0), Backward(0), BackwardWeights(0)],
+        [Forward(0), BackwardInput(0), BackwardInput(0), BackwardWeights(0)],
+        [Forward(0), BackwardWeights(0), BackwardInput(0)],
+    ],
+)
+def test_halves_that_are_missing_doubled_or_turned_round_are_refused(stream):
+    with pytest.raises(ValueError, match=r"needs one for each|wait for each other"):
+        validate([stream], 1)
+
+
+# --- gradients put off -------------------------------------------------------------------------
+
+
+def a_model() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(4, 6), nn.LayerNorm(6), nn.Tanh(), nn.Linear(6, 6, bias=False), nn.Linear(6, 2)
+    ).double()
+
+
+@pytest.mark.parametrize(
+    "frozen", [(), ("0.weight",), ("3.weight", "4.bias"), ("1.bias", "0.bias")]
+)
+def test_what_is_put_off_is_what_backward_gives(frozen):
+    model, twin = a_model(), a_model()
+    for one in (model, twin):
+        for name in frozen:
+            one.get_parameter(name).requires_grad_(False)
+    put_off = PutOff(model)
+    x = torch.randn(3, 5, 4, dtype=torch.float64)
+    a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
+    for _ in range(2):  # the second is added to the first
+        twin(b).pow(2).sum().backward()
+        later: list = []
+        put_off.into = later
+        model(a).pow(2).sum().backward()
+        waiting = [p for n, p in model.named_parameters() if p.requires_grad and "1." not in n]
+        before = [p.grad.clone() if p.grad is not None else None for p in waiting]
+        assert len(later) == 3
+        for product in later:
+            product()
+        assert all(
+            not torch.equal(p.grad, old)
+            for p, old in zip(waiting, before, strict=True)
+            if old is not None
+        )
+    torch.testing.assert_close(a.grad, b.grad, rtol=1e-12, atol=1e-12)
+    for name, parameter in twin.named_parameters():
+        mine = model.get_parameter(name)
+        assert (mine.grad is None) == (parameter.grad is None), name
+        if parameter.grad is not None:
+            assert not mine.grad.requires_grad
+            torch.testing.assert_close(mine.grad, parameter.grad, rtol=1e-12, atol=1e-12)

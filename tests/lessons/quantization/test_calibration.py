@@ -1,0 +1,125 @@
+"""Observers: which range they name for values that are tame, skewed or wild."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.lessons.quantization.algorithms.calibration import (
+    OBSERVERS,
+    ROOM,
+    MovingAverage,
+    Observer,
+    Percentile,
+    best_bound,
+    observer,
+)
+from helpers.lessons.quantization.algorithms.quantization import (
+    affine_grid,
+    squared_error,
+    symmetric_grid,
+)
+
+AT_EASE = settings(deadline=None, max_examples=15)
+
+
+def values(count: int = 20_000, seed: int = 0) -> torch.Tensor:
+    return torch.randn(count, generator=torch.Generator().manual_seed(seed))
+
+
+def seen(watcher: Observer, *batches: torch.Tensor) -> tuple[float, float]:
+    for batch in batches:
+        watcher.see(batch)
+    return watcher.range()
+
+
+@pytest.mark.parametrize("name", OBSERVERS)
+def test_a_range_of_positive_values_reaches_from_zero(name):
+    low, high = seen(observer(name), values().relu())
+    assert low == 0 and 2.5 < high < 5
+
+
+@pytest.mark.parametrize("name", OBSERVERS)
+def test_zeros_alone(name):
+    low, high = seen(observer(name), torch.zeros(2, 3))
+    assert low == high == 0
+    assert affine_grid(low, high).round_trip(torch.zeros(1)) == 0
+
+
+@pytest.mark.parametrize(("name", "wild"), [("percentile", -1e6), ("entropy", 30.0)])
+def test_one_wild_value_is_cut_off(name, wild):
+    low, high = seen(observer(name), values(), torch.tensor([wild]))
+    assert -5 < low < -2.5 and 2.5 < high < 5
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_the_least_error_is_no_worse_than_any_other_range(bits):
+    batch = values(5000) ** 3
+    errors = {}
+    for name in OBSERVERS:
+        watcher = observer(name, bits)
+        errors[name] = squared_error(batch, affine_grid(*seen(watcher, batch), bits))
+    assert errors["least error"] <= min(errors.values()) * 1.02
+
+
+def test_a_moving_average_forgets():
+    watcher = MovingAverage(momentum=0.75)
+    assert seen(watcher, torch.tensor([-4.0, 8.0])) == (-4, 8)
+    assert seen(watcher, torch.tensor([0.0, 4.0])) == (-3, 7)
+
+
+def test_a_percentile_leaves_out_as_much_at_either_end():
+    line = torch.arange(1000.0)
+    assert seen(Percentile(99), line) == (10, 989)
+    assert seen(Percentile(100), line) == (0, 999)
+
+
+def test_more_values_than_there_is_room_for():
+    watcher = Percentile(99)
+    for start in range(0, 3 * ROOM, ROOM // 2):
+        watcher.see(torch.arange(start, start + ROOM // 2, dtype=torch.float64) / (3 * ROOM))
+    assert len(watcher.values()) <= ROOM
+    low, high = watcher.range()
+    assert low == pytest.approx(0.01, abs=1e-3) and high == pytest.approx(0.99, abs=1e-3)
+
+
+@AT_EASE
+@given(st.integers(2, 8), st.integers(0, 100), st.integers(1, 300))
+def test_the_best_bound_is_no_worse_than_the_largest_magnitude(bits, seed, count):
+    batch = values(count, seed) ** 3
+    bound, top = best_bound(batch, bits), float(batch.abs().max())
+    assert 0 < bound <= top
+    grids = [symmetric_grid(b, bits) for b in (bound, top)]
+    assert squared_error(batch, grids[0]) <= squared_error(batch, grids[1])
+
+
+def test_the_best_bound_cuts_only_where_it_pays():
+    even = torch.linspace(-1, 1, 2001)
+    assert best_bound(even) == pytest.approx(1, rel=0.02)
+    assert best_bound(torch.cat([values(), torch.tensor([12.0])]), bits=4) < 4
+    assert best_bound(torch.zeros(3)) == 0
+
+
+@pytest.mark.parametrize("name", OBSERVERS)
+def test_what_an_observer_refuses(name):
+    with pytest.raises(ValueError, match="has seen no values"):
+        observer(name).range()
+    with pytest.raises(ValueError, match="find it first"):
+        observer(name).see(torch.tensor([1.0, float("nan")]))
+    with pytest.raises(TypeError, match="floating-point"):
+        observer(name).see(torch.tensor([1]))
+
+
+def test_wrong_settings():
+    with pytest.raises(ValueError, match="there are: min-max"):
+        observer("maximum")
+    with pytest.raises(ValueError, match="momentum"):
+        MovingAverage(momentum=1)
+    with pytest.raises(ValueError, match="percentile"):
+        Percentile(10)
+    with pytest.raises(ValueError, match="2 to 8 bits"):
+        observer("entropy", bits=16)
+    with pytest.raises(ValueError, match="no best range"):
+        best_bound(torch.zeros(0))

@@ -1,0 +1,153 @@
+"""Layers that quantize their input when it comes, and layers that only hold codes."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn.functional import conv2d, linear
+from torch.nn.utils.rnn import pack_sequence
+
+from helpers.lessons.quantization.algorithms import dynamic_layers, packed_products
+from helpers.lessons.quantization.algorithms.dynamic_layers import (
+    DynamicConv2d,
+    DynamicLinear,
+    quantize_rows,
+)
+from helpers.lessons.quantization.algorithms.dynamic_recurrent import DynamicGRU, DynamicLSTM
+from helpers.lessons.quantization.algorithms.weight_only import WeightOnly
+
+AT_EASE = settings(deadline=None, max_examples=15)
+
+
+@AT_EASE
+@given(st.integers(0, 1000), st.integers(0, 6), st.integers(1, 50))
+def test_rows_have_scales_of_their_own(seed, rows, width):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(rows, width, generator=generator)
+    x *= 10 ** torch.randint(-6, 6, (rows, 1), generator=generator).float()
+    codes, scale = quantize_rows(x)
+    assert codes.dtype == torch.int8
+    assert not rows or codes.int().abs().max() <= 127
+    assert ((codes * scale - x).abs() <= scale * 0.5001).all()
+    assert scale.shape == (rows, 1)
+
+
+def test_rows_of_zeros_and_of_no_numbers():
+    codes, scale = quantize_rows(torch.tensor([[0.0, 0.0], [1e-42, 0.0], [2.0, -1.0]]))
+    assert codes[:2].abs().max() == 0 and scale.isfinite().all()
+    layer = DynamicLinear.of(nn.Linear(2, 2))
+    out = layer(torch.tensor([[1.0, 2], [float("nan"), 1], [float("inf"), 1]]))
+    assert out[0].isfinite().all() and not out[1:].isfinite().any()
+
+
+@AT_EASE
+@given(st.integers(0, 1000), st.integers(0, 6), st.integers(1, 40), st.sampled_from([8, 4, 2]))
+def test_a_dynamic_linear_layer_is_float_arithmetic_on_codes(seed, rows, width, bits):
+    torch.manual_seed(seed)
+    source = nn.Linear(width, 5, bias=seed % 2 > 0).double()
+    layer, x = DynamicLinear.of(source, bits, per_channel=seed % 3 > 0), torch.randn(rows, width)
+    x = x.double()
+    codes, scale = quantize_rows(x)
+    weight = layer.codes * (layer.scale.view(-1, 1) if layer.scale.dim() else layer.scale)
+    expected = linear(codes * scale, weight, source.bias)
+    torch.testing.assert_close(layer(x), expected.detach(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("unsigned", [True, False])
+def test_either_kind_of_codes_gives_the_same(unsigned, monkeypatch):
+    torch.manual_seed(0)
+    monkeypatch.setattr(packed_products, "pack", lambda codes, scale: None)
+    layer, x = DynamicLinear.of(nn.Linear(33, 7)), torch.randn(9, 33)
+    expected = layer(x)
+    monkeypatch.setattr(dynamic_layers, "takes_unsigned", lambda device: unsigned)
+    assert torch.equal(layer(x), expected)
+    codes, _ = quantize_rows(x, unsigned=True)
+    assert codes.dtype == torch.uint8 and codes.min() >= 1
+    assert torch.equal(codes.int() - 128, quantize_rows(x)[0].int())
+
+
+@pytest.mark.parametrize(("groups", "rows"), [(1, 3), (2, 0), (4, 1)])
+def test_a_dynamic_convolution_is_float_arithmetic_on_codes(groups, rows):
+    torch.manual_seed(0)
+    source = nn.Conv2d(4, 8, 3, stride=2, padding=1, groups=groups).double()
+    layer, x = DynamicConv2d.of(source), torch.randn(rows, 4, 7, 5).double()
+    codes, scale = quantize_rows(x)
+    weight = layer.codes * layer.scale.view(-1, 1, 1, 1)
+    expected = conv2d(codes * scale, weight, source.bias, 2, 1, 1, groups)
+    torch.testing.assert_close(layer(x), expected.detach(), rtol=1e-12, atol=1e-12)
+
+
+FORMS = ("dynamic", "weight-only")
+RECURRENT = [(nn.LSTM, DynamicLSTM), (nn.GRU, DynamicGRU)]
+OPTIONS = [
+    {},
+    {"num_layers": 3, "batch_first": True},
+    {"num_layers": 2, "bidirectional": True, "batch_first": True},
+    {"bidirectional": True, "bias": False},
+]
+
+
+def parts(state) -> list[torch.Tensor]:
+    return [state] if isinstance(state, torch.Tensor) else list(state)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "form"),
+    [
+        *((options, RECURRENT[n % 2], "dynamic") for n, options in enumerate(OPTIONS)),
+        *((OPTIONS[2], kind, form) for kind, form in zip(RECURRENT, FORMS, strict=True)),
+    ],
+)
+def test_recurrent_layers(kind, options, form):
+    torch.manual_seed(0)
+    source = kind[0](6, 9, **options).eval()
+    layer = (kind[1] if form == "dynamic" else WeightOnly).of(source)
+    x = torch.randn(5, 5, 6)
+    with torch.no_grad():
+        out, state = source(x)
+        again = source(x, state)
+        single, last = source(x[0])
+    for found, expected in [
+        (layer(x), (out, state)),
+        (layer(x, state), again),
+        (layer(x[0]), (single, last)),
+    ]:
+        pairs = zip([found[0], *parts(found[1])], [expected[0], *parts(expected[1])], strict=True)
+        for mine, theirs in pairs:
+            torch.testing.assert_close(mine, theirs, rtol=0, atol=0.02)
+
+
+def test_what_recurrent_layers_refuse():
+    with pytest.raises(ValueError, match="proj_size=0"):
+        DynamicLSTM.of(nn.LSTM(3, 4, proj_size=2))
+    with pytest.raises(TypeError, match="not a packed sequence"):
+        DynamicGRU.of(nn.GRU(3, 4))(pack_sequence([torch.ones(2, 3)]))
+
+
+@pytest.mark.parametrize(
+    ("layer", "x"),
+    [
+        (nn.Linear(5, 3), torch.ones(2, 5)),
+        (nn.Conv1d(2, 3, 3, padding=1), torch.ones(2, 2, 5)),
+        (nn.Conv2d(4, 4, 3, groups=4), torch.ones(1, 4, 5, 5)),
+        (nn.Embedding(7, 3), torch.tensor([[1, 6]])),
+        (nn.RNN(3, 4), torch.ones(2, 3)),
+    ],
+)
+def test_weight_only_layers_hold_codes_and_compute_in_floats(layer, x):
+    layer.eval()
+    held = WeightOnly.of(layer)
+    found, expected = held(x), layer(x)
+    if isinstance(found, tuple):
+        found, expected = found[0], expected[0]
+    torch.testing.assert_close(found, expected.detach(), rtol=0, atol=0.05)
+    assert not list(held.parameters())
+    assert any(b.dtype == torch.int8 for b in held.buffers())
+    assert torch.equal(
+        copy.deepcopy(held).weights()[held._names[0]], held.weights()[held._names[0]]
+    )

@@ -1,0 +1,200 @@
+"""Grids, packing and fixed-point multipliers: what holds for every tensor."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.lessons.quantization.algorithms.packing import pack, packed_bytes, unpack
+from helpers.lessons.quantization.algorithms.quantization import (
+    Grid,
+    affine_grid,
+    quantize,
+    squared_error,
+    symmetric_grid,
+    weight_grid,
+)
+from helpers.lessons.quantization.algorithms.requantize import Multiplier, requantize
+
+BITS = st.integers(2, 8)
+NUMBERS = st.floats(-1e6, 1e6)
+SEEDS = st.integers(0, 10_000)
+
+AT_EASE = settings(deadline=None, max_examples=15)
+
+
+def tensor(seed: int, shape: tuple[int, ...], dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    """Values whose channels differ in width by orders of magnitude; some channels are zero."""
+    generator = torch.Generator().manual_seed(seed)
+    values = torch.randn(shape, generator=generator, dtype=dtype)
+    width = 10 ** torch.randint(-4, 3, (shape[0],), generator=generator).to(dtype)
+    width[torch.rand(shape[0], generator=generator) < 0.1] = 0
+    return values * width.view(-1, *[1] * (len(shape) - 1))
+
+
+@AT_EASE
+@given(NUMBERS, NUMBERS, BITS, st.sampled_from([torch.float32, torch.float64]), SEEDS)
+def test_quantize_gives_what_the_formulas_give_to_the_last_bit(a, b, bits, dtype, seed):
+    low, high = min(a, b, 0.0), max(a, b, 0.0)
+    if high - low < 1e-3:
+        return
+    values = (tensor(seed, (6, 20), dtype) + (a + b) / 2).nan_to_num()
+    codes, scale, zero_point = quantize(values, min(a, b), max(a, b), bits)
+    lowest = -(2 ** (bits - 1))
+    assert scale == (high - low) / (2**bits - 1)
+    assert zero_point == lowest - round(low / scale)
+    wanted = (torch.round(values / scale) + zero_point).clamp(lowest, -lowest - 1)
+    assert codes.dtype == torch.int8 and torch.equal(codes, wanted.to(torch.int8))
+    assert float(affine_grid(low, high, bits).scale) == pytest.approx(scale)
+
+
+def test_quantize_takes_ranges_only_that_have_two_ends_in_order():
+    values = torch.tensor([0.0, 1.0])
+    assert quantize(values, 0.0, 0.0)[1:] == (1.0, -128)
+    for low, high in ((1.0, -1.0), (0.0, float("inf")), (float("nan"), 1.0)):
+        with pytest.raises(ValueError, match="range"):
+            quantize(values, low, high)
+    with pytest.raises(ValueError, match="2 to 8 bits"):
+        quantize(values, 0.0, 1.0, 9)
+
+
+@AT_EASE
+@given(NUMBERS, NUMBERS, BITS, st.booleans(), st.integers(0, 100))
+def test_an_affine_round_trip_is_off_by_half_a_step_at_most(a, b, bits, signed, seed):
+    low, high = sorted((a, b))
+    ends = torch.tensor([low, high], dtype=torch.float64)
+    grid = affine_grid(ends[0], ends[1], bits, signed)
+    inside = torch.rand(50, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    values = torch.cat([ends[0] + inside * (ends[1] - ends[0]), ends, torch.zeros(1)])
+    error = (grid.round_trip(values) - values).abs().max()
+    assert error <= grid.step / 2 * (1 + 1e-9)
+    codes = grid.quantize(values)
+    assert grid.lowest <= codes.min() and codes.max() <= grid.highest
+    assert grid.low <= grid.step / 2 + min(low, 0) and grid.high >= max(high, 0) - grid.step / 2
+
+
+@AT_EASE
+@given(NUMBERS, NUMBERS, BITS, st.booleans())
+def test_zero_is_a_code_exactly(a, b, bits, signed):
+    low, high = sorted((a, b))
+    grid = affine_grid(low, high, bits, signed)
+    zero = torch.zeros(1)
+    assert grid.quantize(zero) == grid.zero_point
+    assert grid.dequantize(grid.zero_point.view(1).to(grid.dtype)) == 0
+    assert grid.lowest <= grid.zero_point <= grid.highest
+
+
+@AT_EASE
+@given(st.floats(0, 1e6), BITS, SEEDS)
+def test_a_symmetric_round_trip(bound, bits, seed):
+    grid = symmetric_grid(torch.tensor(bound, dtype=torch.float64), bits)
+    generator = torch.Generator().manual_seed(seed)
+    values = (torch.rand(50, generator=generator, dtype=torch.float64) * 2 - 1) * bound
+    assert (grid.round_trip(values) - values).abs().max() <= grid.step / 2 * (1 + 1e-9)
+    assert torch.equal(grid.quantize(-values), -grid.quantize(values))
+    assert grid.zero_point == 0 and grid.quantize(torch.zeros(1)) == 0
+    assert (grid.lowest, grid.highest) == (1 - 2 ** (bits - 1), 2 ** (bits - 1) - 1)
+
+
+@AT_EASE
+@given(SEEDS, BITS, st.sampled_from([(1, 1), (7, 3), (4, 2, 3, 3), (5,), (3, 8, 1)]))
+def test_a_scale_for_each_channel_is_never_worse(seed, bits, shape):
+    weight = tensor(seed, shape)
+    one, many = (weight_grid(weight, bits, per_channel) for per_channel in (False, True))
+    errors = [(grid.round_trip(weight) - weight).square() for grid in (one, many)]
+    of_channels = [e.reshape(shape[0], -1).sum(1) for e in errors]
+    assert (of_channels[1] <= of_channels[0] * (1 + 1e-12)).all()
+    assert squared_error(weight, many) <= squared_error(weight, one) * (1 + 1e-12)
+
+
+def test_a_channel_keeps_the_shared_scale_where_that_is_better():
+    # Of 2 bits: the second channel lies on the first one's grid, -1, 0, 1, but for one value.
+    weight = torch.tensor([[1.0, -1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.9]])
+    assert weight_grid(weight, 2).scale.tolist() == [1, 1]
+    weight[1] = torch.tensor([0.1, 0.1, -0.1, 0.0])
+    torch.testing.assert_close(weight_grid(weight, 2).scale, torch.tensor([1, 0.1]))
+
+
+@pytest.mark.parametrize("range_", [(0.0, 0.0), (1e-44, 1e-44), (0.0, 1e-40)])
+def test_a_range_without_width_has_the_scale_one(range_):
+    grid = affine_grid(*range_)
+    assert grid.scale == 1
+    assert grid.round_trip(torch.zeros(3)).tolist() == [0, 0, 0]
+    assert symmetric_grid(0.0).scale == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda: affine_grid(1.0, -1.0), "up to its high end"),
+        (lambda: affine_grid(float("nan"), 1.0), "finite numbers"),
+        (lambda: affine_grid(0.0, float("inf")), "finite numbers"),
+        (lambda: affine_grid(0.0, 1.0, bits=1), "2 to 8 bits"),
+        (lambda: affine_grid(0.0, 1.0, bits=4.0), "2 to 8 bits"),
+        (lambda: symmetric_grid(-1.0), "up to its high end"),
+        (lambda: weight_grid(torch.tensor([[float("inf")]])), "find it first"),
+        (lambda: symmetric_grid(torch.ones(3)), "the axis"),
+        (lambda: symmetric_grid(torch.ones(3), axis=0).quantize(torch.ones(4)), "for 3 channels"),
+        (lambda: symmetric_grid(torch.ones(3), axis=2).quantize(torch.ones(4)), "1 dimensions"),
+        (lambda: Grid(torch.ones(2), torch.zeros(3, dtype=torch.int32), axis=0), "one zero point"),
+    ],
+)
+def test_what_no_grid_can_be_made_of(wrong, says):
+    with pytest.raises(ValueError, match=says):
+        wrong()
+
+
+@AT_EASE
+@given(BITS, st.lists(st.integers(0, 5), min_size=1, max_size=3), SEEDS)
+def test_packing_loses_nothing(bits, shape, seed):
+    half = 2 ** (bits - 1)
+    generator = torch.Generator().manual_seed(seed)
+    codes = torch.randint(-half, half, shape, generator=generator).to(torch.int8)
+    packed = pack(codes, bits)
+    assert packed.dtype == torch.uint8
+    assert len(packed) == packed_bytes(codes.numel(), bits) == -(-codes.numel() * bits // 8)
+    assert torch.equal(unpack(packed, bits, shape), codes)
+
+
+def test_what_cannot_be_packed():
+    with pytest.raises(ValueError, match="between -8 and 7"):
+        pack(torch.tensor([8], dtype=torch.int8), 4)
+    with pytest.raises(ValueError, match="take 2 bytes, but there are 3"):
+        unpack(torch.zeros(3, dtype=torch.uint8), 4, [4])
+
+
+def nearest_even(value: Fraction) -> int:
+    return round(value)  # Python rounds a fraction's ties to the even number
+
+
+@AT_EASE
+@given(
+    st.floats(2.0**-40, 2.0**20, exclude_min=True),
+    st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=8),
+)
+def test_a_multiplier_rounds_as_exact_fractions_do(real, sums):
+    multiplier = Multiplier.of(torch.tensor(real, dtype=torch.float64))
+    fixed = Fraction(int(multiplier.mantissa), 2 ** int(multiplier.shift))
+    if real >= 2.0**-32:
+        assert abs(fixed / Fraction(real) - 1) <= Fraction(1, 2**31)
+        assert 2**30 <= multiplier.mantissa < 2**31
+    found = multiplier.times(torch.tensor(sums, dtype=torch.int32))
+    assert found.tolist() == [nearest_even(fixed * s) for s in sums]
+    if real < 2.0**-32:
+        assert found.tolist() == [nearest_even(Fraction(real) * s) for s in sums]
+
+
+def test_requantizing_clamps_to_the_grid():
+    grid = affine_grid(0.0, 6.0)
+    sums = torch.tensor([[-50, 3, 4000]], dtype=torch.int32)
+    assert requantize(sums, Multiplier.of(torch.tensor(0.5)), grid).tolist() == [[-128, -126, 127]]
+
+
+@pytest.mark.parametrize("real", [0.0, -1.0, float("nan"), float("inf"), 2.0**30])
+def test_what_is_no_multiplier(real):
+    with pytest.raises(ValueError, match="above 0 and below"):
+        Multiplier.of(torch.tensor(real))

@@ -1,0 +1,153 @@
+"""Searches on the virtual clock: hours by hand, and the same decisions every time."""
+
+from __future__ import annotations
+
+import pytest
+
+from helpers.lessons.search.algorithms.asha import Asha
+from helpers.lessons.search.algorithms.halving import RandomSearch, SuccessiveHalving
+from helpers.lessons.search.algorithms.rungs import Job
+from helpers.lessons.search.experiments.search_clock import Span, decisions, on_clock, speeds
+from helpers.lessons.search.experiments.search_models import Synthetic
+from helpers.lessons.search.experiments.search_processes import Search
+from helpers.lessons.search.experiments.search_promotions import counted, expected, shares, shuffled
+
+MADE = {
+    "random": lambda: RandomSearch(30, 9),
+    "halving": lambda: SuccessiveHalving(30, 1, 9, 3),
+    "asha": lambda: Asha(30, 1, 9, 3),
+}
+
+
+def by_trial(job: Job) -> float:
+    """The later a trial begins, the better it is."""
+    return -float(job.trial)
+
+
+def test_a_search_by_hand() -> None:
+    """Two workers, η = 2: the quick one takes trial 2 while the slow one is at trial 1."""
+    search = SuccessiveHalving(4, 1, 2, 2)
+    spans = on_clock(search, [2.0, 1.0], by_trial, search.resources)
+    assert spans == [
+        Span(0, Job(0, 0, 1), 0.0, 0.5, 0.0),
+        Span(0, Job(2, 0, 1), 0.5, 1.0, -2.0),
+        Span(1, Job(1, 0, 1), 0.0, 1.0, -1.0),
+        Span(0, Job(3, 0, 1), 1.0, 1.5, -3.0),
+        Span(0, Job(3, 1, 2), 1.5, 2.0, -3.0),
+        Span(1, Job(2, 1, 2), 1.5, 2.5, -2.0),
+    ]
+
+
+@pytest.mark.parametrize("make", MADE)
+@pytest.mark.parametrize("workers", [1, 3, 40])
+def test_decisions_are_equal_in_every_repeat(make: str, workers: int) -> None:
+    losses = Synthetic(3, 0.5)
+
+    def once() -> tuple[list[tuple[int, Job]], list[dict[int, float]]]:
+        search: Search = MADE[make]()
+        spans = on_clock(search, speeds(workers, 4.0, 3), losses.loss, search.resources)
+        return decisions(spans), search.losses
+
+    first = once()
+    assert all(once() == first for _ in range(3))
+
+
+def test_each_job_is_told_when_it_begins() -> None:
+    search, begun = Asha(10, 1, 9, 3), list[tuple[int, Job]]()
+    spans = on_clock(
+        search, speeds(3), by_trial, search.resources, lambda *what: begun.append(what)
+    )
+    assert sorted(begun) == sorted(decisions(spans))
+
+
+def test_nobody_waits_with_asha_while_somebody_does_with_halving() -> None:
+    def waited(make: str) -> float:
+        search: Search = MADE[make]()
+        spans = on_clock(search, speeds(4), Synthetic(1).loss, search.resources)
+        busy = sum(span.end - span.begin for span in spans)
+        return 1 - busy / (4 * max(span.end for span in spans))
+
+    assert waited("asha") < waited("halving")
+
+
+class Stuck:
+    """A search that gives nothing out and is not done."""
+
+    def next(self) -> None:
+        return None
+
+    def report(self, job: Job, loss: float) -> None:
+        raise AssertionError
+
+    def done(self) -> bool:
+        return False
+
+
+def test_a_search_that_is_stuck_is_told() -> None:
+    with pytest.raises(RuntimeError, match="All workers wait, and the search is not done"):
+        on_clock(Stuck(), [1.0], by_trial, [1])
+
+
+def test_speeds_differ_by_so_much() -> None:
+    drawn = speeds(200, 4.0, 1)
+    assert drawn == speeds(200, 4.0, 1) != speeds(200, 4.0, 2)
+    assert min(drawn) < 1.1 and max(drawn) > 3.6 and all(1 <= each <= 4 for each in drawn)
+    assert speeds(3, 1.0) == [1.0, 1.0, 1.0]
+    for workers, spread in ((0, 4.0), (3, 0.5)):
+        with pytest.raises(ValueError, match="There is 1 worker or more"):
+            speeds(workers, spread)
+
+
+# --- wrong promotions -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "workers", [4, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 16))]
+)
+def test_the_share_of_wrong_promotions_falls_as_the_paper_says(workers: int) -> None:
+    """Li et al. (2020): about √n by mistake, so a share that falls. More seeds where n is small."""
+    found = [
+        shares((trials,), (workers,), lambda seed: Synthetic(seed).loss, range(seeds), most=3)[0]
+        for trials, seeds in ((27, 60), (243, 12), (2187, 4))
+    ]
+    few, more, most = found
+    assert few.share > more.share > most.share > 0
+    for each in found:
+        wrong, share = expected(each.trials)
+        assert 0.15 * wrong < each.wrong < wrong
+        assert each.share < share
+    # Nine times as many trials: three times as many by mistake, not nine times; a third the share.
+    assert 2 < most.wrong / more.wrong < 5
+    assert 1.8 < more.share / most.share < 4.5
+
+
+def test_noise_between_rungs_is_counted_on_each() -> None:
+    found = counted(81, 4, Synthetic(0, 0.5).loss, most=9)
+    assert len(found) == 2 and all(0 < each.wrong < each.promoted for each in found)
+
+
+def test_who_comes_best_first_is_never_promoted_by_mistake() -> None:
+    """Trials in the order of their losses, one worker: the best so far are the best of all."""
+    assert counted(27, 1, lambda job: float(job.trial))[0] == (9, 0)
+    worst_first = counted(27, 1, by_trial)[0]
+    assert worst_first.wrong == worst_first.promoted - 9 > 9
+
+
+def test_known_losses_serve_for_many_searches() -> None:
+    asked = set[int]()
+
+    def loss(job: Job) -> float:
+        asked.add(job.trial)
+        return float(job.trial)
+
+    first, second = (shuffled(loss, 40, seed) for seed in (1, 2))
+    jobs = [Job(trial, 0, 1) for trial in range(40)]
+    drawn = [first(job) for job in jobs]
+    assert sorted(drawn) == list(range(40)) and asked == set(range(40))
+    assert drawn == [shuffled(loss, 40, 1)(job) for job in jobs] != [second(job) for job in jobs]
+    assert counted(27, 1, first, most=3)[0].wrong > 0
+
+
+def test_what_the_paper_expects() -> None:
+    assert expected(81) == (9.0, pytest.approx(1 / 3))
+    assert expected(4)[1] == 1.0

@@ -1,0 +1,73 @@
+"""The benchmark's contenders do the same work, and its figures say what they measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks import goals, order_statistics, simpy_peer, simulate
+from helpers.lessons.parameter_servers.experiments.step_times import HeavyTail
+from helpers.lessons.spare_replicas.experiments.arrivals import asynchronous
+from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
+from helpers.lessons.spare_replicas.figures import stragglers
+from helpers.notebook import figures
+
+pytest.importorskip("simpy")
+
+
+@pytest.mark.parametrize("peer", [simpy_peer.with_timeouts, simpy_peer.with_resources])
+@pytest.mark.parametrize("workers", [1, 3, 60])
+def test_simpy_gives_the_same_arrivals(peer, workers):
+    times = HeavyTail(1.0, 0.5).draw(12, workers, np.random.default_rng(workers))
+    for message in (0.2 / workers, 1.5 / workers):
+        ours, theirs = (run(times, message, message, 0.01) for run in (asynchronous, peer))
+        assert simulate.difference(ours, theirs) < goals.ARRIVALS.target
+
+
+@pytest.mark.thorough
+def test_a_report_holds_each_contender_to_its_target(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(simulate, "BESIDE", (3,))
+    monkeypatch.setattr(simulate, "SIZES", (3, 50))
+    monkeypatch.setattr(simulate, "UPDATES", 300)
+    monkeypatch.setattr(simulate, "MANY", 300)
+    monkeypatch.setattr(simulate, "REPEATS", 2)
+    report = simulate.measure()
+    assert [row.name for row in report.rows if row.case == "3 workers"] == [
+        "ours",
+        "SimPy, timeouts alone",
+        "SimPy, resources",
+    ]
+    alike = [claim for claim in report.claims if "difference" in claim.text]
+    assert len(alike) == 2 and all(claim.met for claim in alike)
+    assert any("50 over 3" in claim.text.replace(" workers", "") for claim in report.claims)
+
+
+def test_figures_show_the_optimum_and_the_published_points(monkeypatch: pytest.MonkeyPatch):
+    shown = []
+    monkeypatch.setattr(
+        stragglers, "show", lambda figure, caption, alt: shown.append((figure, alt))
+    )
+    model = FittedStragglers()
+    means = order_statistics.mean_times_to_kth(model, 100)
+    times = model.draw(4000, 100, np.random.default_rng(0))
+    stragglers.show_kth(dict(enumerate(means.tolist(), 1)), times)
+    stragglers.show_hours(order_statistics.hours(model))
+    (kth, kth_alt), (hours, hours_alt) = shown
+    assert "1.77 s at 97" in kth_alt and len(kth.axes) == 2
+    labels = [text.get_text() for text in hours.axes[0].get_legend().get_texts()]
+    assert labels == ["iterations × mean time to N-th", "published", "least by the formula: 96 + 4"]
+    assert "at 96" in hours_alt
+
+
+@pytest.mark.parametrize(("needed", "spare", "tail"), [(1, 0, 0.0), (2, 3, "published")])
+def test_widgets_draw_for_any_values(needed, spare, tail):
+    assert figures.png(stragglers.draw_spares(needed, spare, tail)).startswith(b"\x89PNG")
+    assert f"of {needed + spare} gradients" in stragglers.spares_alt(needed, spare, tail)
+
+
+@pytest.mark.parametrize("workers", [1, 40])
+def test_staleness_is_drawn_for_any_number_of_workers(workers):
+    figure = stragglers.draw_arrivals(workers, 0.2)
+    assert figures.png(figure).startswith(b"\x89PNG")
+    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert f"N − 1 = {workers - 1}" in labels

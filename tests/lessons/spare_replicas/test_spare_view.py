@@ -1,0 +1,93 @@
+"""What lesson 07 draws and plugs together: one accumulator for all weights, timelines, races."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+import helpers
+from helpers.checks import find
+from helpers.engine.servers.training import Training
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import SpareReplicas
+from helpers.lessons.parameter_servers.experiments.step_times import HeavyTail
+from helpers.lessons.spare_replicas.algorithms.accumulators import ConditionalAccumulator
+from helpers.lessons.spare_replicas.experiments.one_accumulator import OneAccumulator
+from helpers.lessons.spare_replicas.experiments.straggler_race import KINDS
+from helpers.lessons.spare_replicas.experiments.sync_replay import replay_sync_replicas
+from helpers.lessons.spare_replicas.figures import spare_view, token_view
+from helpers.lessons.spare_replicas.figures.token_view import told
+
+MACHINE: Any = partial(
+    OneAccumulator, accumulator=ConditionalAccumulator, chief=find("07.5").reference
+)
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the views show, instead of showing it."""
+    found: list[dict[str, Any]] = []
+
+    def show(figure: Any, caption: str, alt: str) -> None:
+        found.append({"figure": figure, "caption": caption, "alt": alt})
+
+    monkeypatch.setattr(spare_view, "show", show)
+    monkeypatch.setattr(token_view, "show", show)
+    return found
+
+
+@pytest.fixture(scope="module")
+def training() -> Training:
+    """Eight updates of 2 of 3 workers."""
+    return helpers.train(
+        lambda weights: SpareReplicas(weights, Sgd(0.1), 3, 2),
+        workers=3,
+        updates=8,
+        times=HeavyTail(1.0, 0.6),
+        seed=2,
+        trace=True,
+        evaluate_every=1,
+    )
+
+
+@pytest.mark.parametrize(("aggregate", "workers", "num_tokens"), [(1, 2, -1), (3, 3, 0), (4, 5, 1)])
+def test_one_accumulator_for_all_weights_trains_as_one_for_each(
+    aggregate: int, workers: int, num_tokens: int
+) -> None:
+    seconds = [0.02 + 0.011 * worker**1.5 for worker in range(workers)]
+    one = replay_sync_replicas(seconds, aggregate, 12, num_tokens, machine=MACHINE)
+    each = replay_sync_replicas(seconds, aggregate, 12, num_tokens)
+    assert one[:2] == each[:2] and one.times == each.times
+    assert one.loss == pytest.approx(each.loss, rel=1e-6)
+
+
+def test_a_told_replay_knows_every_push() -> None:
+    run, log = told(MACHINE, (0.02, 0.02, 0.07), aggregate=2, num_tokens=0, steps=12)
+    for worker in range(3):
+        fates = [counts for who, _, counts in log if who == worker]
+        assert (sum(fates), len(fates) - sum(fates)) == (run.counted[worker], run.dropped[worker])
+
+
+def test_timelines_show_what_is_in_their_window(
+    training: Training, shown: list[dict[str, Any]]
+) -> None:
+    spare_view.show_steps({"a": training, "b": training}, 3.0, "Caption.", "Alt.", first=2)
+    upper, lower = shown[0]["figure"].axes
+    assert upper.get_xlim() == (0.0, 3.0) == lower.get_xlim()
+    begin = training.curve[2].seconds
+    inside = [p for p in training.curve if 0 < p.seconds - begin <= 3.0]
+    assert len(upper.lines) == len(inside)
+    assert [label.get_text() for label in lower.get_yticklabels()] == [
+        "worker 0", "worker 1", "worker 2",
+    ]  # fmt: skip
+
+
+def test_views_say_what_they_show(training: Training, shown: list[dict[str, Any]]) -> None:
+    spare_view.show_first_and_last(HeavyTail(1.6, 0.2).table(50, 10, seed=0))
+    spare_view.show_race({kind: [training] for kind in KINDS}, target=50.0, horizon=20.0, workers=3)
+    spare_view.show_race({"never": [training]}, target=0.0, horizon=20.0, workers=3)
+    spare_view.show_waiting({"all": training, "some": training})
+    assert all(each["caption"].endswith(".") and each["alt"].endswith(".") for each in shown)
+    assert "never never" in shown[2]["alt"]
