@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 from functools import cache
 
+import pytest
+
 from helpers.commands import imports
-from helpers.rooms import LESSONS, number_of, rooms
+from helpers.instructor.prune import Module
+from helpers.rooms import LESSONS, names_in, number_of, rooms
 
 # What algorithms may take of the engine: what stands for ranks, rules and servers, without a clock.
 _SERVERS = ("client", "cure", "parameter_server", "rule", "task")
@@ -67,6 +70,16 @@ def test_algorithms_import_algorithms_and_what_stands_for_servers() -> None:
 def test_what_algorithms_take_of_the_engine_takes_nothing_else_of_it() -> None:
     for name in INTERFACE:
         assert graph()[name] <= INTERFACE, name
+
+
+@pytest.mark.parametrize("lesson", rooms())
+def test_what_a_room_hands_out_is_there(lesson: str) -> None:
+    for name, (home, inner) in names_in(rooms()[lesson]).items():
+        path = imports.modules().get(home)
+        assert path is not None, f"{name}: there is no {home}"
+        if inner:
+            module = Module(home, path.read_text(encoding="utf-8"))
+            assert inner in module.defines, f"{home} has no {inner}"
 
 
 def test_the_engine_imports_nothing_that_is_built_on_it() -> None:

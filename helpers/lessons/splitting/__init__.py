@@ -27,7 +27,7 @@ NAMES: Names = {
     "figures.split_shown": ("show_by_layer", "show_gains", "show_on_clock"),
     "figures.split_view": ("show_counted", "show_crossings", "show_distbelief", "show_speedups"),
     "figures.wave_view": ("show_chunks", "show_wave"),
-    "helpers.checks.drives_split": ("recurrent",),
+    "exercises.waves": ("recurrent",),
     "helpers.lessons.data_parallel.experiments.digits": ("digits",),
     "helpers.lessons.data_parallel.experiments.models": ("mlp",),
     "helpers.lessons.data_parallel.figures.step_view": ("last_step",),

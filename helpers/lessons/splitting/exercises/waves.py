@@ -8,7 +8,7 @@ rank: one for each chunk. On 5 ranks a message takes nearly as long as a chunk. 
 because a wave may stand still, fail or come late in eleven ways, each with a look of its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -31,15 +31,12 @@ _SECONDS = 1e-3  # of a layer for one time step
 _SIZES = {1: (9, 4), 2: (9, 4), 3: (22, 5), 5: (33, 6)}
 
 
-def _on_wave(
-    fn: Function, comm: Any, inward: float, onward: float, inputs: Tensor | None, chunks: int
-) -> Any:
-    """Call `fn(comm, layer, inputs, chunks)`, with this rank's layer; then as `all_waited`.
+def recurrent(comm: Any, inward: float, onward: float, seconds: float) -> Callable[..., Any]:
+    """A layer c = inward · x + onward · c, h = tanh(c) over the steps of x, in `seconds` a step.
 
-    The layer is c = inward · x + onward · c, h = tanh(c) over the steps of x, and takes time for
-    each. layer(x, state): x (steps, rows, width), state None at the start. Gives the outputs h of
-    all steps, and the state after the last one, (h, c) as an LSTM's. Raises TypeError for a state
-    that is none of these.
+    Called as layer(x, state): x (steps, rows, width), state None at the start. Gives the outputs h
+    of all steps, and the state after the last one, (h, c) as an LSTM's.
+    Raises TypeError for a state that is none of these.
     """
     called = False
 
@@ -56,10 +53,18 @@ def _on_wave(
         for step in x:
             cell = inward * step + onward * cell
             outputs.append(torch.tanh(cell))
-        comm.compute(_SECONDS * len(x))
+        comm.compute(seconds * len(x))
         return torch.stack(outputs), (outputs[-1], cell)
 
+    return layer
+
+
+def _on_wave(
+    fn: Function, comm: Any, inward: float, onward: float, inputs: Tensor | None, chunks: int
+) -> Any:
+    """Call `fn(comm, layer, inputs, chunks)`, with this rank's layer; then as `all_waited`."""
     requests = Requests(comm)
+    layer = recurrent(comm, inward, onward, _SECONDS)
     return all_waited(requests, fn(comm, layer, inputs, chunks))
 
 
