@@ -9,7 +9,7 @@ import pytest
 
 from helpers.commands import imports
 from helpers.instructor.prune import Module
-from helpers.rooms import LESSONS, names_in, number_of, rooms
+from helpers.rooms import LESSONS, handed_out, names_in, number_of, rooms
 
 # What algorithms may take of the engine: what stands for ranks, rules and servers, without a clock.
 _SERVERS = ("client", "cure", "parameter_server", "rule", "task")
@@ -97,3 +97,16 @@ def everywhere(text: str) -> set[str]:
     """What is imported anywhere in a text, for types alone too."""
     nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
     return {str(node.module) for node in nodes}
+
+
+def test_what_a_copy_lacks_is_told_where_it_is_used() -> None:
+    names = {"algorithms.gone": ("all_gone",), "algorithms.collectives": ("all_reduce_ring",)}
+    get, every = handed_out(rooms()["02"], names)
+    assert every() == ["all_gone", "all_reduce_ring"]
+    assert get("all_reduce_ring").__name__ == "all_reduce_ring"
+    with pytest.raises(ImportError, match="does not have `all_gone`"):
+        get("all_gone")(1)
+    with pytest.raises(ImportError, match="does not have `all_gone`"):
+        assert get("all_gone").size
+    with pytest.raises(AttributeError, match="has no attribute 'other'"):
+        get("other")

@@ -30,7 +30,9 @@ def course_files(lesson: str) -> dict[str, bytes]:
 
 @cache
 def _drivers(lesson: str) -> dict[str, bytes]:
-    """Of a lesson's own modules the drivers, and what these name."""
+    """Of a lesson's own modules the drivers, and what these name; nothing where it has no room."""
+    if lesson not in rooms():
+        return {}
     package = f"{rooms()[lesson]}.exercises"
     modules = Modules(sources(folder(lesson) / "exercises", package))
     homes = [driver_name(exercise.drive).split(":") for exercise in of_lesson(lesson)]
