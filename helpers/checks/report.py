@@ -1,6 +1,6 @@
 """Parts of a report that are graded as well: of the notebook as a whole, not of a function.
 
-A lesson that ends in a report has them in its package, as `PARTS`; see `lesson_18`.
+A lesson that ends in a report has them in its room, as `PARTS`; see `lessons.capstone`.
 """
 
 from dataclasses import dataclass

@@ -61,19 +61,25 @@ def _called(client: Client, parcel: Parcel, own_time: float) -> Any:
     with ours:
         try:
             with theirs:
-                fds = [told, theirs.fileno(), told, told, parcel.fd or told]
-                (pid,) = client.start(plan, fds)
+                (pid,) = _started(client, plan, theirs.fileno(), told, parcel)
             return _answer(client, pid, ours, own_time)
         except KeyboardInterrupt:
             raise RunInterrupted("The call was interrupted.") from None
-        except BaseException:
-            if not client.alive:
-                client.destroy()
-            raise
         finally:
             os.close(told)
             if client.alive:
                 client.end()
+            else:
+                client.destroy()
+
+
+def _started(client: Client, plan: Plan, control: int, told: int, parcel: Parcel) -> list[int]:
+    fds = [told, control, told, told, told if parcel.fd is None else parcel.fd]
+    try:
+        return client.start(plan, fds)
+    except BaseException:
+        client.destroy()  # what it would say next nobody knows
+        raise
 
 
 def _answer(client: Client, pid: int, ours: socket.socket, own_time: float) -> Any:

@@ -199,7 +199,7 @@ def overlap_by_a_clock_of_its_own() -> Attack:
 def work_by_its_own_word() -> Attack:
     """Every rank adds everything, and says that it did nothing."""
     code = (
-        "from helpers.lessons.messages import shared\n\n\n"
+        "from helpers.lessons.messages.exercises import shared\n\n\n"
         "def all_reduce_shared(comm, buffers):\n"
         "    shared.Counter.elements = property(lambda self: 0, lambda self, value: None)\n"
         "    comm.barrier()\n    total = sum(buffers)\n    comm.barrier()\n"

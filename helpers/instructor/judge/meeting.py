@@ -1,7 +1,8 @@
 """A session of which the judge sees who runs what with whom: the runs end when it says so.
 
-As `lesson_08.meeting` has it for a learner's own check. Which thread asks for a run is not
-seen; what is under way at one time, and what is asked for when the function has returned, is.
+As `lessons.four_ways.exercises.meeting` has it for a learner's own check. Which thread asks for a
+run is not seen; what is under way at one time, and what is asked for when the function has
+returned, is.
 """
 
 from __future__ import annotations

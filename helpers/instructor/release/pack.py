@@ -174,7 +174,8 @@ def answers_in(algorithms: Modules, lesson: str) -> set[Name]:
     """The functions of the rooms' algorithms that answer an exercise of this lesson or a later one.
 
     These are what a spec's reference and wrong answers import of what no lesson has built yet, and
-    what a lesson names beside that (ANSWERS).
+    what a lesson names beside that (ANSWERS). A module's own parts, which a spec takes for patches,
+    are none by that: others that a lesson shows may stand on them.
     """
     found: set[Name] = set()
     for number in lessons():
@@ -182,7 +183,7 @@ def answers_in(algorithms: Modules, lesson: str) -> set[Name]:
             continue
         built = set(provided("99")) - set(provided(number))
         for text in sources(folder(number) / "exercises", "spec").values():
-            found |= {name for name in _imports(text) if name[0] in built}
+            found |= {n for n in _imports(text) if n[0] in built and not n[1].startswith("_")}
         room = import_module(rooms()[number])
         found |= {(algorithm(room, one), name) for one, name in getattr(room, "ANSWERS", ())}
     return {home for name in found if (home := algorithms.home(name)) is not None}

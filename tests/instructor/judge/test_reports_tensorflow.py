@@ -24,6 +24,7 @@ from helpers.instructor.judge.budgets import BUDGETS, Clock
 from helpers.instructor.judge.calls import observe
 from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import missing
+from helpers.rooms import rooms
 from helpers.worker.encoding import encode
 from tests.instructor.judge.here import Judges
 
@@ -98,9 +99,12 @@ for home, cases in json.loads({told!r}).items():
 """
 # What such reports come through, by lesson: a sandbox has that of its own lesson alone.
 HOMES = [
-    *("drives.tf_given", *(f"lesson_01.{name}" for name in ("found", "logged", "step"))),
-    *(f"lesson_04.{name}" for name in ("prepare", "replica", "replicas", "resume", "tape")),
-    *(f"lesson_08.{name}" for name in ("between_async", "between_sync", "graphs", "meeting")),
+    "helpers.checks.drives.tf_given",
+    *(f"{rooms()['01']}.exercises.{name}" for name in ("found", "logged", "step")),
+    *(f"{rooms()['04']}.exercises.{name}" for name in ("prepare", "replica", "replicas")),
+    *(f"{rooms()['04']}.exercises.{name}" for name in ("resume", "tape")),
+    *(f"{rooms()['08']}.exercises.{name}" for name in ("between_async", "between_sync")),
+    *(f"{rooms()['08']}.exercises.{name}" for name in ("graphs", "meeting")),
 ]
 PATCHES = (
     f"HOMES = {HOMES}"
@@ -110,7 +114,7 @@ from helpers.worker import remote_session
 
 for home in HOMES:
     with contextlib.suppress(ImportError):
-        module = importlib.import_module(f"helpers.checks.{home}")
+        module = importlib.import_module(home)
         for name, value in list(vars(module).items()):
             if name in ("named", "rows_are", "definition_of", "nodes_in", "_may_be", "copies"):
                 setattr(module, name, lambda *args, **options: None)
@@ -177,7 +181,7 @@ def test_what_the_reference_reports_earns_nothing(
 ) -> None:
     cells = []
     for home in HOMES:
-        import_module(f"helpers.checks.{home}")  # else nothing would be put in its place
+        import_module(home)  # else nothing would be put in its place
     if lesson not in told:
         told[lesson] = reported(judges(lesson))
     for each in exercises(lesson):
@@ -220,7 +224,7 @@ def test_a_graph_is_run_alone_and_does_nothing_else(
 
 
 NAMES = """
-from helpers.lessons.devices import logged
+from helpers.lessons.devices.exercises import logged
 build = logged.logs_and_assigns.build
 
 def built(fn, case):

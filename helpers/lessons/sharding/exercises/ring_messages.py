@@ -84,10 +84,12 @@ def all_send(case: Case, seen: Observation) -> Iterator[str]:
 
 
 # What only moves numbers about, or asks for their shape. Anything else is taken for computing.
-_MOVES = {"stack", "cat", "concat", "vstack", "hstack", "clone", "detach", "contiguous", "unbind"}
-_MOVES |= {"chunk", "split", "__getitem__", "__setitem__", "view", "reshape", "to", "copy_", "type"}
-_MOVES |= {"size", "__get__", "__len__", "numel", "dim", "empty_like", "zeros_like", "new_empty"}
-_MOVES |= {"new_zeros", "is_contiguous", "transpose", "permute", "squeeze", "unsqueeze", "flatten"}
+_MOVES = {
+    *("stack", "cat", "concat", "vstack", "hstack", "clone", "detach", "contiguous", "unbind"),
+    *("chunk", "split", "__getitem__", "__setitem__", "view", "reshape", "to", "copy_", "type"),
+    *("size", "__get__", "__len__", "numel", "dim", "empty_like", "zeros_like", "new_empty"),
+    *("new_zeros", "is_contiguous", "transpose", "permute", "squeeze", "unsqueeze", "flatten"),
+}
 
 
 class _Arrivals(TorchFunctionMode):
