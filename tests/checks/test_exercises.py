@@ -105,6 +105,9 @@ def wrong_of_wrong(table: Table) -> Iterator[str]:
         met.add(found.mistake)
         if not tells(exercise, answer, found):
             yield f"{answer.name}: {found}"
+        # One whose patch names what is not there would be its own oracle all the same.
+        if any(table.see(answer.function, case).kind == "NameError" for case in table.cases(0)[:1]):
+            yield f"{answer.name}: it names what is not there"
     yield from (
         f"{family.name}: a family without a known answer"
         for family in exercise.mistakes

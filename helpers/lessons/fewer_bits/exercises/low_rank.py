@@ -20,7 +20,7 @@ from helpers.checks.drives.requests import changed, not_waited, returned
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.fewer_bits.algorithms.power_sgd import low_rank_sum as reference
-from helpers.lessons.messages.algorithms.collectives import all_reduce_ring
+from helpers.lessons.messages.algorithms.collectives import all_reduce_ring, broadcast_naive
 
 _EXACT = ", a sum of r directions"
 
@@ -161,6 +161,19 @@ def low_rank_sum(comm: Any, matrix: Any, right: Any) -> Any:
     return left @ new.T, new
 
 
+def by_columns(comm: Any, tensor: Any) -> Any:
+    return torch.stack([all_reduce_ring(comm, column.clone()) for column in tensor.T], 1)
+
+
+def gathered(comm: Any, tensor: Any) -> Any:
+    others = [rank for rank in range(comm.size) if rank != comm.rank]
+    requests = [comm.isend(tensor, other) for other in others]
+    told = [comm.recv(rank) if rank in others else tensor for rank in range(comm.size)]
+    for request in requests:
+        request.wait()
+    return sum(told[1:], told[0])
+
+
 WRONG = """
 P not orthonormal
     | torch.linalg.qr(total).Q => total
@@ -288,6 +301,6 @@ EXERCISE = Exercise(
         Mistake("shapes that do not fit", fails_with("cannot be multiplied", _NO_FIT), True),
         Mistake("writes into what it is given", wrote),
     ),
-    wrong=wrong_answers("10.4", WRONG, low_rank_sum),
+    wrong=wrong_answers("10.4", WRONG, (low_rank_sum, broadcast_naive)),
     figure=0,
 )

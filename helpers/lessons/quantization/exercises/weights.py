@@ -246,9 +246,8 @@ all codes on one side
     {highest} on each: such a scale reaches only half as far as the weights. Divide by {highest}.
 all codes on one side, and one more
     | (2 ** (bits - 1) - 1) => 2**bits
-    channel {at} has the scale {scale}: its magnitude was divided by all codes of {bits} bits,
-    but they lie on both sides of 0, {highest} on each: such a scale reaches only half as far as
-    the weights. Divide by {highest}.
+    {scale}: its magnitude was divided by all codes of {bits} bits, but they lie on both sides of 0,
+    {highest} on each: such a scale reaches only half as far as the weights. Divide by {highest}.
 always 8 bits
     | (2 ** (bits - 1) - 1) => 127
     {scale}: it was divided by 127 whatever the bits are. With {bits} bits the highest code is

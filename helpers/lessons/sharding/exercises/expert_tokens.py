@@ -185,6 +185,12 @@ def returns_early(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) ->
     return reference(comm, x, choice, capacity, expert) if len(x) else x
 
 
+def with_choices(comm: Any, parts: list[Any], exchange: Any) -> list[Any]:
+    """An all-to-all in which a column with the chosen rank travels with each token."""
+    wider = [torch.cat([part, 0 * part[:, :1] + rank], 1) for rank, part in enumerate(parts)]
+    return [part[:, :-1] for part in all_to_all(comm, wider, exchange)]
+
+
 WRONG = """
 in the order of arrival
     | return result => made = torch.cat(answers);
