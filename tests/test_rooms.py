@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from helpers.checks.report import parts_of
 from helpers.commands import imports
 from helpers.instructor.prune import Module
 from helpers.rooms import LESSONS, handed_out, names_in, number_of, rooms
@@ -110,3 +111,8 @@ def test_what_a_copy_lacks_is_told_where_it_is_used() -> None:
         assert get("all_gone").size
     with pytest.raises(AttributeError, match="has no attribute 'other'"):
         get("other")
+
+
+def test_a_report_is_the_capstones_alone() -> None:
+    # Cells of lesson 17 import a number of that name, which is no report's.
+    assert [lesson for lesson in rooms() if parts_of(lesson)] == ["18"]

@@ -27,5 +27,5 @@ def parts_of(lesson: str) -> tuple[Part, ...]:
     """The parts of a lesson's report; none where it has none."""
     if lesson not in rooms():
         return ()
-    found: tuple[Part, ...] = getattr(import_module(rooms()[lesson]), "PARTS", ())
+    found: tuple[Part, ...] = vars(import_module(rooms()[lesson])).get("PARTS", ())
     return found

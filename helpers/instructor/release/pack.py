@@ -185,7 +185,7 @@ def answers_in(algorithms: Modules, lesson: str) -> set[Name]:
         for text in sources(folder(number) / "exercises", "spec").values():
             found |= {n for n in _imports(text) if n[0] in built and not n[1].startswith("_")}
         room = import_module(rooms()[number])
-        found |= {(algorithm(room, one), name) for one, name in getattr(room, "ANSWERS", ())}
+        found |= {(algorithm(room, one), name) for one, name in vars(room).get("ANSWERS", ())}
     return {home for name in found if (home := algorithms.home(name)) is not None}
 
 
