@@ -24,7 +24,7 @@ def own_rule_turns(fn: Function, case: Case) -> Observation:
 
     def whose(rule: Any, _: Decision) -> dict[str, Any]:
         method = type(rule).arrive
-        of_ours = str(method.__module__).startswith("helpers.lessons.")
+        of_ours = ".algorithms." in str(method.__module__)
         return {"arrive": str(method.__qualname__).partition(".")[0] if of_ours else ""}
 
     return drive(fn, case, more=whose)
@@ -65,7 +65,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 
 class Plain(Rule):
     """The course's own, but of this module: a turn says where its `arrive` comes from, and that of
-    a learner does not come from `helpers.lessons`."""
+    a learner does not come from a room's algorithms."""
 
     def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
         push = self.push(worker, version)
