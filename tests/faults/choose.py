@@ -25,7 +25,12 @@ from pathlib import Path
 SEED = 27
 HELPERS = Path(__file__).resolve().parents[2] / "helpers"
 FIRST = Path(__file__).with_name("faults.json")
-PACKAGES = ("algorithms", "engines", "exercises", "instructor")
+PACKAGES = {
+    "algorithms": ("lessons/*/algorithms/*.py",),
+    "engine": ("engine/**/*.py",),
+    "exercises": ("lessons/*/exercises/*.py", "checks/**/*.py"),
+    "instructor": ("instructor/**/*.py",),
+}
 KINDS = ("sign", "missing wait", "off by one", "dropped message")
 COUNT = 20
 _WAITS = ("wait", "join", "barrier", "acquire", "result")
@@ -111,11 +116,11 @@ def chosen(seed: int = SEED, but: Collection[str] = ()) -> list[Fault]:
     draw = random.Random(seed)
     found: list[Fault] = []
     of: dict[str, list[Fault]] = {}
-    for package in PACKAGES:
-        files = sorted((HELPERS / package).rglob("*.py"))
+    for package, where in PACKAGES.items():
+        files = sorted({path for pattern in where for path in HELPERS.glob(pattern)})
         of[package] = [fault for path in files for fault in faults(path, package)]
     for number in range(COUNT):
-        package = PACKAGES[number % len(PACKAGES)]
+        package = list(PACKAGES)[number % len(PACKAGES)]
         kind = KINDS[(number // len(PACKAGES) + number) % len(KINDS)]
         taken = {*but, *(fault.file for fault in found)}
         free = [fault for fault in of[package] if fault.file not in taken]

@@ -104,10 +104,11 @@ class Lesson:
         """Run All, with what the cells gave. Every cell has run, and none raised."""
         self.command("notebook:run-all-cells", limit)
         cells = self.cells()
-        assert [c["id"] for c in cells if not c["execution_count"]] == [], "Run All stopped here"
         for cell in cells:
             bad = [o for o in cell["outputs"] if o["output_type"] == "error" or is_stderr(o)]
             assert not bad, (cell["id"], bad)
+        left = [cell["id"] for cell in cells if not cell["execution_count"]]
+        assert not left, f"Run All stopped before {left}"
         return cells
 
     def run(self, identity: str, limit: float = 120.0) -> str:

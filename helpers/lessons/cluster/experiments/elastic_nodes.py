@@ -25,7 +25,7 @@ import psutil
 
 from helpers.engine.errors import RunError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 LAST_LINES = 15
 KEEPER = "helpers.lessons.cluster.experiments.elastic_keeper"
 LOOK, ASK_SECONDS = 0.01, 0.2

@@ -25,7 +25,7 @@ from helpers.lessons.search.experiments.crew_line import Line, packed
 Train = Callable[[Job, Any], tuple[float, Any]]
 PRELOAD = ("torch", "helpers.lessons.search.experiments.search_models")
 START_SECONDS, END_SECONDS = 600.0, 5.0
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[4]
 
 
 class SearchFailed(RuntimeError):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from helpers.engine.comm import Comm
 from helpers.lessons.search.experiments import search_client, search_server
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 SCRIPT = "cluster/search_client.py"
 STEPS = 100
 
