@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from functools import cache
 
 import pytest
@@ -11,11 +12,13 @@ from helpers.checks.report import parts_of
 from helpers.commands import imports
 from helpers.instructor.prune import Module
 from helpers.rooms import LESSONS, handed_out, names_in, number_of, rooms
+from helpers.setup.places import ROOT
 
 # What algorithms may take of the engine: what stands for ranks, rules and servers, without a clock.
 _SERVERS = ("client", "cure", "parameter_server", "rule", "task")
 INTERFACE = {f"helpers.engine.servers.{name}" for name in _SERVERS}
 INTERFACE |= {"helpers.engine.cluster.known"}
+CARRIES = ("commands", "instructor", "worker", "setup", "checks")
 ABOVE_ENGINE = ("checks", "commands", "instructor", "lessons", "notebook", "worker")
 
 
@@ -98,6 +101,49 @@ def everywhere(text: str) -> set[str]:
     """What is imported anywhere in a text, for types alone too."""
     nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
     return {str(node.module) for node in nodes}
+
+
+@cache
+def needed_by() -> dict[str, set[str]]:
+    """The lessons whose cells and exercises need a module; "" where what carries them does, too."""
+    found: dict[str, set[str]] = {name: set() for name in graph()}
+
+    def need(name: str, who: str) -> None:
+        if who not in found[name]:
+            found[name].add(who)
+            for other in graph()[name]:
+                need(other, who)
+
+    for path, used in imports.notebooks().items():
+        for name in used & found.keys():
+            need(name, path.partition("/")[2][:2])
+    for name in found:
+        if ".exercises." in name:
+            need(name, number_of(name))
+        elif name.count(".") < 2 or name.split(".")[1] in CARRIES:
+            need(name, "")
+    for name, used in imports.graph().items():
+        for other in used & found.keys() if name.startswith("benchmarks") else ():
+            need(other, "")
+    return found
+
+
+def test_what_one_lesson_alone_needs_lies_in_its_room() -> None:
+    for lesson, room in rooms().items():
+        alone = {name for name, who in needed_by().items() if who == {lesson}}
+        inside = {name for name in alone if name.startswith(room)}
+        print(f"{lesson}: {len(inside)} of {len(alone)} in {room}", *sorted(alone - inside))
+        assert len(inside) >= 0.95 * len(alone) > 0, (lesson, alone - inside)
+
+
+def test_a_first_cell_imports_from_its_room_alone() -> None:
+    for path in sorted((ROOT / "solutions").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        first = "".join(next(cell["source"] for cell in cells if cell["cell_type"] == "code"))
+        lines = [line for line in first.split("\n") if line.startswith(("import ", "from "))]
+        ours = [line for line in lines if line.startswith("from helpers")]
+        assert len(lines) <= 6, (path.name, lines)
+        assert len(ours) == 1 and ours[0].split()[1] == rooms()[path.name[:2]], (path.name, ours)
 
 
 def test_what_a_copy_lacks_is_told_where_it_is_used() -> None:

@@ -18,7 +18,6 @@ BUILDS: tuple[str, ...] = (
     "weight_only",
     "requantize",
     "packing",
-    "block_formats",
 )
 GIVES: tuple[str, ...] = ("integer_products", "packed_products", "windows")
 # What answers one of its exercises, in part, though no spec names it, as (module, name).

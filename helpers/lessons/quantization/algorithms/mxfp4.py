@@ -1,8 +1,8 @@
 """MXFP4, the smallest of the block formats: a power of two, and 32 numbers of 4 bits.
 
-An element has a sign, two bits of exponent and one of mantissa: 0, 0.5, 1, 1.5, 2, 3, 4 and 6. The
-other formats are in `block_formats`. Source: Open Compute Project, "OCP Microscaling Formats (MX)
-Specification", version 1.0 (2023), sections 5.3.3 and 6.3.
+An element has a sign, two bits of exponent and one of mantissa: 0, 0.5, 1, 1.5, 2, 3, 4 and 6.
+Source: Open Compute Project, "OCP Microscaling Formats (MX) Specification", version 1.0 (2023),
+sections 5.3.3 and 6.3.
 """
 
 from __future__ import annotations
