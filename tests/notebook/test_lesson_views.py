@@ -9,6 +9,7 @@ import torch
 
 import helpers
 from helpers.lessons.messages.algorithms import collectives
+from helpers.lessons.messages.figures import link_view
 from helpers.lessons.messages.figures import message_view as view
 from helpers.lessons.messages.figures.chunks import (
     ring_picture,
@@ -71,7 +72,7 @@ def test_the_drawn_ring_sends_what_the_built_one_sends(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", view.MODELS)
+@pytest.mark.parametrize("name", link_view.MODELS)
 def test_the_busiest_rank_sends_what_the_formula_says(name: str, size: int) -> None:
     reduce = getattr(collectives, f"all_reduce_{name.replace('-', '_')}")
 
@@ -79,7 +80,7 @@ def test_the_busiest_rank_sends_what_the_formula_says(name: str, size: int) -> N
         reduce(comm, torch.zeros(240))
 
     stats = helpers.run(job, ranks=size, engine="virtual").stats
-    messages, tensors = view.busiest_rank(name, size)
+    messages, tensors = link_view.busiest_rank(name, size)
     assert max(stats.messages) == messages
     assert max(stats.bytes) == pytest.approx(tensors * 960)
 
@@ -98,19 +99,18 @@ def test_in_turn_starts_every_contender_on_all_ranks_the_same_number_of_times() 
 def test_every_figure_draws() -> None:
     links = {"shared memory": (3e-5, 1e-10), "sockets": (1e-4, 2e-10)}
     points = {name: [alpha, alpha * 2] for name, (alpha, _) in links.items()}
-    times = dict.fromkeys(view.CONTENDERS, 1e-3)
+    times = dict.fromkeys(link_view.CONTENDERS, 1e-3)
     drawn = [
         ring_picture(3),
         slices_picture(3),
         view.bars({"ring": 0.2}),
         view.growth([2, 4], {"loop": [1.0, 3.0], "tree": [1.0, 2.0]}, 1.0),
-        view.message_times([64, 256], points, links),
-        view.message_speeds([64, 256], {"copy of memory": [1e-6, 1e-6], **points}, links),
-        view.which_wins(12, 1e5, 5e-5, 1e-9),
-        view.all_reduces([0.1, 1], {2: [times, times], 4: [times, times]}, links),
-        view.elsewhere(8, 1e8, 5e-6, links),
+        link_view.message_times([64, 256], points, links),
+        link_view.message_speeds([64, 256], {"copy of memory": [1e-6, 1e-6], **points}, links),
+        link_view.which_wins(12, 1e5, 5e-5, 1e-9),
+        link_view.all_reduces([0.1, 1], {2: [times, times], 4: [times, times]}, links),
+        link_view.elsewhere(8, 1e8, 5e-6, links),
     ]
     assert all(figure.axes for figure in drawn)
-    assert (
-        "halving-doubling is quickest" in view.which_wins(16, 1e5, 5e-5, 1e-9).axes[0].get_title()
-    )
+    title = link_view.which_wins(16, 1e5, 5e-5, 1e-9).axes[0].get_title()
+    assert "halving-doubling is quickest" in title

@@ -13,7 +13,7 @@ BUILDS: tuple[str, ...] = (
 )
 GIVES: tuple[str, ...] = ("quorum", "files", "crashes")
 NAMES: Names = {
-    "": ("figures.failures_shown", "figures.failures_view"),
+    "": ("figures.failures_view",),
     "algorithms.crashes": ("crashes",),
     "experiments.checkpoint_hidden": ("costs", "hidden_words"),
     "experiments.checkpoint_kills": ("killed", "resumed"),
@@ -27,6 +27,7 @@ NAMES: Names = {
     "experiments.failure_clock": ("luck", "run"),
     "experiments.failure_published": ("published_shares", "shares_by_gpus"),
     "experiments.failure_settings": ("compare", "llama", "waits_for_saves"),
+    "figures.failures_view": ("promises_words", "show_by_gpus", "show_intervals"),
     "helpers.engine.errors": ("RunError",),
     "helpers.lessons.messages.algorithms.collectives": ("all_reduce_ring",),
     "helpers.notebook.predict": ("predict",),

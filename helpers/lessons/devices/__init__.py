@@ -16,13 +16,14 @@ NAMES: Names = {
         "helpers.notebook.gpu_view",
         "helpers.notebook.on_gpu",
     ),
-    "figures.device_shown": (
+    "figures.device_view": (
+        "knobs_of_memory",
         "show_control",
+        "show_formula",
         "show_two_chains",
         "show_variable",
         "show_without_pin",
     ),
-    "figures.device_view": ("knobs_of_memory", "show_formula"),
     "helpers.engine.tf_cluster": ("run_cluster",),
     "helpers.notebook.predict": ("predict",),
     "helpers.notebook.tables": ("table",),

@@ -13,12 +13,27 @@ ANSWERS: tuple[tuple[str, str], ...] = (
 NAMES: Names = {
     "": (
         "algorithms.collectives",
-        "figures.message_shown",
+        "figures.link_view",
         "figures.message_view",
         "helpers.notebook.gpu_view",
         "helpers.notebook.on_gpu",
     ),
     "algorithms.cost_model": ("INTERCONNECTS", "INTERCONNECTS_SOURCE", "predicted_seconds"),
+    "figures.chunks": ("show_ring", "show_slices"),
+    "figures.link_view": (
+        "show_all_reduces",
+        "show_elsewhere",
+        "show_message_speeds",
+        "show_message_times",
+        "which_wins_alt",
+    ),
+    "figures.message_view": (
+        "show_broadcasts",
+        "show_growth",
+        "show_ring_and_halving",
+        "show_two_sums",
+        "show_two_ways",
+    ),
     "helpers.notebook.measure": ("in_turn", "medians"),
     "helpers.notebook.predict": ("predict",),
     "helpers.notebook.progress": ("progress",),

@@ -31,7 +31,6 @@ NAMES: Names = {
     "": (
         "experiments.patients",
         "figures.quantization_knobs",
-        "figures.quantization_shown",
         "helpers.notebook.on_gpu",
         "helpers.notebook.published",
     ),
@@ -49,6 +48,9 @@ NAMES: Names = {
     "experiments.litert_model": ("LiteRT", "to_litert"),
     "experiments.model_file": ("save",),
     "experiments.torchao_model": ("torchao_dynamic",),
+    "figures.blocks_view": ("show_block_errors", "show_blocks"),
+    "figures.forms_view": ("show_fewer", "show_forms", "show_losses", "show_products"),
+    "figures.quantization_view": ("show_bounds", "show_channels", "show_codes", "show_line"),
     "helpers.notebook.predict": ("predict",),
     "helpers.notebook.tables": ("table",),
     "helpers.notebook.widgets": ("explore",),

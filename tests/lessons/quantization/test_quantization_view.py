@@ -6,7 +6,12 @@ import pytest
 import torch
 
 from helpers.lessons.quantization.algorithms.quantization import affine_grid
-from helpers.lessons.quantization.figures import blocks_view, quantization_knobs, quantization_view
+from helpers.lessons.quantization.figures import (
+    blocks_view,
+    forms_view,
+    quantization_knobs,
+    quantization_view,
+)
 from helpers.notebook.figures import png
 
 WEIGHTS = torch.randn(4000, generator=torch.Generator().manual_seed(0))
@@ -27,10 +32,10 @@ def test_figures_are_drawn():
         quantization_view.channel_ranges({"alone": weight}),
         quantization_view.codes_over_weights(weight[0], {"wide": 2.0, "own": 0.1}, 6),
         quantization_view.bound_error([1.0, 2.0, 3.0], errors, {8: (2, 1e-4), 4: (2, 2e-2)}),
-        quantization_view.by_bits(97.5, {8: 97.4, 4: 60.0}, {4: 80.0}, {4: 95.0}, "test pictures"),
-        quantization_view.models(rows),
-        quantization_view.drops({"printed": 1.5}, {"ours": 0.2, "ours too": -0.1}),
-        quantization_view.products({"float32": {1: 10.0, 32: 20.0}, "8 bits": {1: 2.0, 32: 5.0}}),
+        forms_view.by_bits(97.5, {8: 97.4, 4: 60.0}, {4: 80.0}, {4: 95.0}, "test pictures"),
+        forms_view.models(rows),
+        forms_view.drops({"printed": 1.5}, {"ours": 0.2, "ours too": -0.1}),
+        forms_view.products({"float32": {1: 10.0, 32: 20.0}, "8 bits": {1: 2.0, 32: 5.0}}),
     ):
         assert png(figure).startswith(b"\x89PNG")
 

@@ -11,8 +11,10 @@ from helpers.lessons.search.algorithms.asha import Asha
 from helpers.lessons.search.algorithms.halving import SuccessiveHalving
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments import search_promotions
+from helpers.lessons.search.experiments.best_of_many import Chosen
 from helpers.lessons.search.experiments.search_clock import Span
 from helpers.lessons.search.experiments.search_models import Synthetic
+from helpers.lessons.search.figures import search_knobs
 from helpers.lessons.search.figures import search_view as view
 
 SPANS = [
@@ -32,28 +34,30 @@ def test_idle_time_is_what_no_job_fills() -> None:
 def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[tuple[str, str]] = []
     monkeypatch.setattr(view, "show", lambda figure, caption, alt: said.append((caption, alt)))
-    view.show_rates({0: (0.1, 2.0), 1: (1.0, 1.5), 2: (3.0, float("inf"))}, "rate", "loss", "R.")
-    assert said[-1][0] == "R."
+    view.show_drawn({0: (0.1, 2.5), 1: (1.0, 1.5), 2: (3.0, float("inf"))}, 20)
+    assert "After 20 steps 2 of 3 trials are hardly better" in said[-1][0]
     assert "from 0.1 to 3, of 3 trials: the least, 1.5, at 1, and 1 without" in said[-1][1]
     view.show_searches({"one": SPANS, "two": SPANS[:2]}, "S.")
     assert "one: 3 jobs, over after 4 s, workers idle for 38 % of it" in said[-1][1]
     assert "two: 2 jobs, over after 2 s, workers idle for 25 % of it" in said[-1][1]
-    view.show_wrong({1: [(9, 0.5), (81, 0.2)]}, [(9, 1.0), (81, 1 / 3)], "W.")
+    view.show_wrong({1: [(9, 0.5), (81, 0.2)]}, [(9, 1.0), (81, 1 / 3)])
+    assert "falls whatever the number of workers, from 50 to 20 % with 1" in said[-1][0]
     assert "1 worker: 50 % of n = 9, 20 % of n = 81" in said[-1][1]
-    view.show_best_of_many([(1, 0.9, 0.9), (9, 0.96, 0.93)], "right", "B.")
-    assert "best of 9: 96.0 and 93.0 %" in said[-1][1]
+    view.show_chosen([Chosen(1, 0.9, 0.9, 0.0), Chosen(27, 0.96, 0.93, 0.0)])
+    assert "96.0 % on them and 93.0 % on others, 3.0 points of flattery" in said[-1][0]
+    assert "best of 27: 96.0 and 93.0 %" in said[-1][1]
 
 
 def test_the_widget_says_what_the_clock_gives() -> None:
     knobs: tuple[Any, ...] = (4, 4.0, 3, 0.5, 27)
-    found = view.outcomes(PAIR, *knobs)
-    words = view.knobs_words(PAIR, *knobs)
+    found = search_knobs.outcomes(PAIR, *knobs)
+    words = search_knobs.knobs_words(PAIR, *knobs)
     for name, each in found.items():
         assert f"{name} takes {view.duration(each.spans):.3g} s" in words
         assert f"idle for {100 * each.idle:.0f} % of it" in words
         assert f"with {100 * each.wrong:.0f} % of the first rung's promotions wrong" in words
     assert found["waits"].wrong == 0  # it is what promotions are held against
-    figure = view.knobs_picture(PAIR, *knobs)
+    figure = search_knobs.knobs_picture(PAIR, *knobs)
     titles = [ax.get_title(loc="left") for ax in figure.axes]
     assert [title.partition(":")[0] for title in titles] == list(found)
     assert all(
@@ -68,7 +72,7 @@ def test_the_widget_says_what_the_clock_gives() -> None:
 def test_the_lessons_answer_names_what_the_clock_gives(
     workers: int, spread: float, waits: float, does_not: float
 ) -> None:
-    found = view.outcomes(PAIR, workers, spread, 3, 0.5, 81)
+    found = search_knobs.outcomes(PAIR, workers, spread, 3, 0.5, 81)
     times = [round(view.duration(each.spans), 1) for each in found.values()]
     assert times == [waits, does_not]
 
@@ -76,7 +80,7 @@ def test_the_lessons_answer_names_what_the_clock_gives(
 @pytest.mark.thorough
 def test_asha_is_over_first_from_so_many_workers_on() -> None:
     def times(workers: int, spread: float) -> list[float]:
-        found = view.outcomes(PAIR, workers, spread, 3, 0.5, 81)
+        found = search_knobs.outcomes(PAIR, workers, spread, 3, 0.5, 81)
         return [view.duration(each.spans) for each in found.values()]
 
     for spread, first in ((4, 32), (16, 16)):
@@ -89,7 +93,7 @@ def test_asha_is_over_first_from_so_many_workers_on() -> None:
 @pytest.mark.thorough
 def test_noise_moves_wrong_promotions_by_luck_alone() -> None:
     noises = (0.0, 0.5, 1.0, 2.0)
-    one = [view.outcomes(PAIR, 8, 4, 3, noise, 81)["does not"].wrong for noise in noises]
+    one = [search_knobs.outcomes(PAIR, 8, 4, 3, noise, 81)["does not"].wrong for noise in noises]
     assert [round(100 * share) for share in one] == [31, 25, 21, 18]
     for noise in noises:
 

@@ -6,7 +6,7 @@ import pytest
 
 from helpers.lessons.sharding.algorithms.memory import communication, memory
 from helpers.lessons.sharding.experiments import sharded_clock
-from helpers.lessons.sharding.figures import sharding_view
+from helpers.lessons.sharding.figures import memory_view, sharding_view
 from helpers.notebook.figures import png
 from helpers.notebook.published import load
 
@@ -36,19 +36,19 @@ def test_figures_are_drawn():
     runs = {f"stage {s}": sharded_clock.run(s, setting=SMALL)[0].held for s in (2, 3)}
     held = {stage: memory(1e4, 3, stage) for stage in (1, 2, 3)}
     for figure in (
-        sharding_view.stage_bars(),
-        sharding_view.by_ranks(load("zero_memory_gb_7.5B").data),
-        sharding_view.held_bars(held, held),
-        sharding_view.held_in_a_step(runs),
+        memory_view.stage_bars(),
+        memory_view.by_ranks(load("zero_memory_gb_7.5B").data),
+        memory_view.held_bars(held, held),
+        memory_view.held_in_a_step(runs),
         sharding_view.seconds_by_link({"a link": {"stage 2": 0.5, "stage 3": 0.6}}, 0.4),
         sharding_view.real_steps({"stage 3": {"ours": 12.0, "FSDP2": 20.0}}),
-        sharding_view.fits(175.0, 1, 0, "float32"),
+        memory_view.fits(175.0, 1, 0, "float32"),
     ):
         assert png(figure).startswith(b"\x89PNG")
 
 
 def test_the_knobs_fit_the_picture():
     knobs = {name: control.value for name, control in sharding_view.knobs().items()}
-    assert "stage 1 31.4 GB" in sharding_view.fits_words(**knobs)
-    title = sharding_view.fits(**knobs).axes[0].get_title()
+    assert "stage 1 31.4 GB" in memory_view.fits_words(**knobs)
+    title = memory_view.fits(**knobs).axes[0].get_title()
     assert title == "stage 1: 31.4 GB, fits GPUs of 80 GB"

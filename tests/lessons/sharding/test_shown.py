@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 
 from helpers.engine.trace import Event, Results, Stats, Trace
-from helpers.lessons.messages.figures import message_shown
-from helpers.lessons.quantization.figures import quantization_shown
-from helpers.lessons.sharding.figures import sharding_shown
+from helpers.lessons.messages.figures import chunks, link_view
+from helpers.lessons.quantization.figures import quantization_view
+from helpers.lessons.sharding.figures import memory_view, ring_view, tensor_parallel_view
 from helpers.lessons.start.figures import first_view
 from helpers.notebook import gpu_view
 
-MODULES = (gpu_view, message_shown, quantization_shown, sharding_shown)
+MODULES = (gpu_view, chunks, quantization_view, memory_view, ring_view, tensor_parallel_view)
 
 
 def alone(module: ModuleType) -> Iterator[str]:
     """The functions of a module that show something and take nothing."""
     for name, function in inspect.getmembers(module, inspect.isfunction):
-        signature = inspect.signature(function, eval_str=True)
+        signature = inspect.signature(function)
         here = function.__module__ == module.__name__
-        if here and not signature.parameters and signature.return_annotation is None:
+        if here and not signature.parameters and signature.return_annotation == "None":
             yield name
 
 
@@ -64,7 +64,7 @@ def test_words_that_are_computed_say_what_was_given(
     shown.clear()
     took = {"shared memory": [1e-6, 1e-3], "sockets": [2e-6, 4e-3], "copy of memory": [1e-8, 5e-4]}
     links = {"shared memory": (1e-6, 1e-9), "sockets": (2e-6, 4e-9)}
-    message_shown.message_speeds([64, 10**6], took, links)
+    link_view.show_message_speeds([64, 10**6], took, links)
     assert "64 bytes go 31 times as slowly" in shown[1][0]["text/plain"]
     shown.clear()
     trace = Trace([Event(0, "computing", 0.0, 1e-3), Event(1, "waiting", 0.0, 1e-3)], 2)

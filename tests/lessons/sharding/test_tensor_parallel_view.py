@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from helpers.lessons.sharding.figures import sharding_view
 from helpers.lessons.sharding.figures import tensor_parallel_view as view
 from helpers.notebook.figures import png
 
@@ -33,7 +34,8 @@ def test_a_block_shows_two_of_each_function_on_every_rank(ranks):
 
 
 def test_what_is_sent_is_equal_where_the_formulas_meet():
-    figure = view.tokens_or_weights(64, ranks=4, parts=2, counted=[(10, 1e4, 2e4), (500, 3e5, 2e4)])
+    counted = [(10, 1e4, 2e4), (500, 3e5, 2e4)]
+    figure = sharding_view.tokens_or_weights(64, ranks=4, parts=2, counted=counted)
     assert "equal at 96 tokens" in words(figure)
     tensor, data, *_ = figure.axes[0].lines
     (_, most), (_, top) = tensor.get_data()

@@ -163,29 +163,3 @@ def shares_by_gpus(
         for each in few
     ]
     return found
-
-
-def sensitivity(
-    interval: Interval | None = None, effective: Share | None = None
-) -> dict[str, dict[float, float]]:
-    """Llama 3's share by how it saves and by minutes that a restart takes, by the formula."""
-    job, data = llama(), load("llama3_2024_interruptions").data
-    bound = data["gpus"] * data["checkpoint_gb_gpu"] / (1e3 * data["storage_tb_s"])
-    ways = {
-        f"training goes on, complete after {job.save + job.behind:.0f} s": job,
-        f"all wait, {bound:.0f} s: its largest checkpoints, its storage": replace(
-            job, save=bound, behind=0.0
-        ),
-        f"all wait, {job.save + job.behind:.0f} s": waits_for_saves(job),
-    }
-    found = {}
-    for name, way in ways.items():
-        of = {
-            minutes: replace(way, restart=60 * minutes)
-            for minutes in (5.0, 10.0, job.restart / 60, 20.0)
-        }
-        found[name] = {
-            minutes: expected_share(each, chosen_for(each, interval), effective)
-            for minutes, each in of.items()
-        }
-    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from helpers.notebook.figures import show
 from helpers.notebook.style import BLUE, CYCLE, ORANGE, axes, style
 
 State = list[list[frozenset[int]]]
@@ -130,3 +131,26 @@ def slices_picture(size: int = 4) -> Any:
                 panel.add_patch(box)
                 panel.text(worker, buffer, f"rank {worker}", ha="center", va="center", fontsize=10)
     return figure
+
+
+def show_ring() -> None:
+    """A ring on four ranks, step by step."""
+    show(
+        ring_picture(4),
+        caption="A ring on 4 ranks: three steps that add, three steps that copy. In every step "
+        "every rank sends one chunk, a quarter of the tensor.",
+        alt="Seven grids of four ranks by four chunks. At the start each cell counts 1 "
+        "rank. After step 3 rank r's chunk r is the sum of all 4; after step 6 every "
+        "cell is the sum.",
+    )
+
+
+def show_slices() -> None:
+    """Who works where in shared memory."""
+    show(
+        slices_picture(4),
+        caption="Who works where: each rank reads and writes one slice, in every buffer, so "
+        "that no two ranks ever touch the same place.",
+        alt="A grid of four buffers by four slices. Rank 0 works in slice 0 of all four "
+        "buffers, rank 1 in slice 1, rank 2 in slice 2, rank 3 in slice 3.",
+    )

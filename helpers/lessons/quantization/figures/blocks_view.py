@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from helpers.notebook.figures import show
 from helpers.notebook.style import BLUE, GREEN, GREY, ORANGE, RED, axes, measured
 
 LOOKS = ((BLUE, "o", "--"), (GREEN, "s", "-"), (RED, "^", "--"), (ORANGE, "D", "-"))
@@ -70,3 +71,40 @@ def errors(
         title="bits a weight, with scales", title_fontsize=9, alignment="left",
     )  # fmt: skip
     return figure
+
+
+def show_blocks(row: Tensor, left: Mapping[str, Tensor]) -> None:
+    """64 weights with a wild one among them, and what codes leave of them."""
+    zeros = [
+        [int((kept[part] == 0).sum()) for part in (slice(0, 32), slice(32, 64))]
+        for kept in left.values()
+    ]
+    told = " ".join(
+        f"{name}: {first} and {second} of 32 lie at 0 in the first and the second block."
+        for name, (first, second) in zip(left, zeros, strict=True)
+    )
+    show(
+        one_row(row, left),
+        caption="The wild weight spoils its row, or its block. Rounded to 0 in the block "
+        f"beside its own: {zeros[0][1]} of 32 with a scale for the row, {zeros[1][1]} "
+        "with a scale for each block.",
+        alt="Two panels with 64 weights, grey, and what is left of them, blue; a dashed "
+        "line between the two blocks, and an arrow up at the wild weight in the first. "
+        f"{told}",
+    )
+
+
+def show_block_errors(
+    counts: Sequence[int], found: Mapping[str, Sequence[float]], bits: Mapping[str, float]
+) -> None:
+    """Errors of ordinary weights beside more and more wild ones. bits: of a weight, by way."""
+    told = ", ".join(map(str, counts))
+    said = "; ".join(
+        f"{name}: " + ", ".join(f"{each:.1f}" for each in those) for name, those in found.items()
+    )
+    show(
+        errors(counts, found, bits),
+        caption="How far off the ordinary weights are, root mean square over root mean square, "
+        "with more and more wild weights among 512.",
+        alt=f"Error in per cent, its axis logarithmic, over {told} wild weights in a row. {said}.",
+    )

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from helpers.notebook.figures import show
 from helpers.notebook.style import (
-    BLACK,
     BLUE,
     CYCLE,
-    GREEN,
     GREY,
-    ORANGE,
     RED,
     axes,
     measured,
     modelled,
-    published,
 )
 
 MARKS = "os^DvP"
@@ -146,104 +142,54 @@ def bound_error(
     return figure
 
 
-def by_bits(
-    floats: float,
-    after: Mapping[int, float],
-    cut: Mapping[int, float],
-    trained: Mapping[int, float],
-    points: str,
-) -> Any:
-    """Accuracy (%) over the bits of weights and activations, after training and trained so.
-
-    after: with ranges from the lowest to the highest value; cut: with a recipe's that cuts. points:
-    which pictures were counted, for the axis.
-    """
-    figure, ax = axes(width=6.4, height=3.4)
-    ax.axhline(floats, color=GREY, linestyle=":", label="float32")
-    ax.plot(list(after), list(after.values()), color=BLUE, linewidth=1)
-    ax.plot(list(after), list(after.values()), **measured(BLUE, "rounded after training"))
-    ax.plot(list(cut), list(cut.values()), **measured(ORANGE, "by a better recipe's ranges", "^"))
-    ax.plot(list(trained), list(trained.values()), **measured(GREEN, "trained with rounding", "s"))
-    bits = sorted({*after, *trained}, reverse=True)
-    ax.set_xticks(bits, [str(b) for b in bits])
-    ax.invert_xaxis()
-    ax.set(xlabel="bits of weights and activations", ylabel=f"{points} right (%)", ylim=(0, 104))
-    ax.legend(frameon=False, fontsize=9, loc="lower left")
-    return figure
+def show_line() -> None:
+    """Sixteen codes on the number line."""
+    show(
+        number_line(scale=40 / 15, zero_point=-4, lowest=-8, highest=7, low=-10, high=30),
+        caption="Sixteen codes for −10 … 30 (shaded). The value 0 is met exactly; inside the "
+        "range no value is more than half a step off; beyond it the error grows.",
+        alt="A number line with 16 dots 2.67 apart, labelled with the codes −8 to 7; the "
+        "value 0 is code −4. Below, the error over the value: a saw between plus and "
+        "minus half a step, 1.33, which leaves this band beyond both ends.",
+    )
 
 
-def models(rows: Mapping[str, tuple[float, float, float]]) -> Any:
-    """Size, time and accuracy of several forms of one model, a row a form.
-
-    rows: by name, (KB on disk, ms for the test set, % right), the first one the model itself.
-    """
-    figure, panels = axes(columns=3, width=8.6, height=0.42 * len(rows) + 1.1)
-    heads = ("KB on disk", "ms for the test pictures", "test pictures right (%)")
-    places = list(range(len(rows)))
-    for column, (ax, head) in enumerate(zip(panels, heads, strict=True)):
-        values = [row[column] for row in rows.values()]
-        if column == 0:
-            ax.barh(places, values, height=0.6, color=ORANGE, linewidth=0)
-        else:
-            colour, mark = ((BLUE, "o"), (GREEN, "s"))[column - 1]
-            ax.plot(values, places, **measured(colour, "_", mark))
-        for value, place in zip(values, places, strict=True):
-            note = {"textcoords": "offset points", "va": "center", "fontsize": 9}
-            digits = 1 if column == 2 or value < 10 else 0
-            ax.annotate(f"{value:.{digits}f}", (value, place), (6, 0), **note)
-        ax.set_yticks(places, list(rows) if column == 0 else [""] * len(rows), fontsize=9)
-        ax.set(ylim=(len(rows) - 0.4, -0.6), xlabel=head)
-        ax.axvline(values[0], color=GREY, linestyle=":", linewidth=1)
-        ax.margins(x=0.22)
-        if column < 2:
-            ax.set_xlim(left=0)
-            ax.locator_params(axis="x", nbins=4)
-        else:  # a difference of a point shall look like one
-            least = min(90, 5 * math.floor(min(values) / 5))
-            ax.set(xlim=(least, 103), xticks=range(least, 101, 5 if least > 80 else 20))
-        ax.grid(visible=False, axis="y")
-    return figure
+def show_channels(layers: Mapping[str, Tensor]) -> None:
+    """Weights by channel of two models that compute the same."""
+    show(
+        channel_ranges(layers),
+        caption="One range for all channels (dashed) has to reach the widest one. On the right "
+        "it leaves next to nothing for the others.",
+        alt="Two panels with a bar for each of 64 channels, from its smallest to its "
+        "largest weight. On the left the bars are of many lengths; on the right one "
+        "fills the dashed range, and the others are thin lines around 0.",
+    )
 
 
-def drops(printed: Mapping[str, float], ours: Mapping[str, float]) -> Any:
-    """Points of accuracy lost to few bits, what others printed beside what was measured here."""
-    figure, ax = axes(width=7.8, height=0.29 * (len(printed) + len(ours)) + 1.0)
-    names = [*printed, *ours]
-    ax.axvline(0, color=GREY, linewidth=1)
-    ax.plot(list(printed.values()), range(len(printed)), **published())
-    own = range(len(printed), len(names))
-    ax.plot(list(ours.values()), own, **measured(label="measured: the patient"))
-    for place, value in enumerate([*printed.values(), *ours.values()]):
-        note = {"textcoords": "offset points", "va": "center", "fontsize": 9}
-        said = f"{round(value, 1) + 0.0:.1f}".replace("-", "−")
-        ax.annotate(said, (value, place), (7, 0), **note)
-    ax.axhline(len(printed) - 0.5, color=BLACK, linewidth=0.8)
-    ax.set_yticks(range(len(names)), names, fontsize=9)
-    ax.set(ylim=(len(names) - 0.4, -0.6), xlabel="points of accuracy lost")
-    ax.margins(x=0.1)
-    ax.grid(visible=False, axis="y")
-    ax.legend(frameon=False, fontsize=9, loc="upper right")
-    return figure
+def show_codes(weights: Tensor, steps: Mapping[str, float]) -> None:
+    """One ordinary channel's weights under two steps between codes of 6 bits."""
+    show(
+        codes_over_weights(weights, steps, bits=6),
+        caption="The weights of an ordinary channel (grey) and the codes of 6 bits (lines). "
+        "The scale of the wild channel leaves them next to none.",
+        alt="Two histograms of one channel's weights. On the left one or a few lines stand "
+        "for codes, one of them at 0; on the right 63 lines are spread over all of the "
+        "weights.",
+    )
 
 
-def products(milliseconds: Mapping[str, Mapping[int, float]]) -> Any:
-    """Milliseconds of one layer over the rows of a batch, a line for each way to compute it."""
-    figure, ax = axes(width=8.6, height=3.7)
-    for place, (name, by_rows) in enumerate(milliseconds.items()):
-        colour = CYCLE[place % len(CYCLE)]
-        mark = MARKS[place % len(MARKS)]
-        ax.plot(list(by_rows), list(by_rows.values()), color=colour, linewidth=1)
-        ax.plot(list(by_rows), list(by_rows.values()), **measured(colour, name, mark))
-    rows = sorted({r for by_rows in milliseconds.values() for r in by_rows})
-    ax.set(xscale="log", yscale="log", xlabel="rows of the batch", ylabel="ms (median)")
-    ax.set_xticks(rows, [str(r) for r in rows])
-    seen = [ms for by_rows in milliseconds.values() for ms in by_rows.values()]
-    ticks = [t for t in _decades() if min(seen) / 1.5 < t < 1.5 * max(seen)]
-    ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
-    ax.minorticks_off()
-    ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
-
-
-def _decades() -> Iterable[float]:
-    return (m * 10.0**power for power in range(-3, 5) for m in (1, 2, 5))
+def show_bounds(
+    found: Sequence[float],
+    curves: Mapping[int, Sequence[float]],
+    chosen: Mapping[int, tuple[float, float]],
+) -> None:
+    """Errors over the bound of a range, of values of a normal distribution."""
+    show(
+        bound_error(found, curves, chosen),
+        caption="The error over the bound, for values of a normal distribution. Right of the "
+        "best bound (marked) rounding rules, left of it what is cut off.",
+        alt="Four curves, for 8, 6, 4 and 3 bits, of the mean squared error over a bound "
+        "from 0.3 to 6, the error's axis logarithmic. Each falls steeply, has a least "
+        "point and rises along a dashed line of rounding alone. The fewer the bits, "
+        "the higher the curve and the further left its least point.",
+    )

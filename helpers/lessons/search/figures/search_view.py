@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+import math
+from collections.abc import Mapping, Sequence
+from statistics import mean
+from typing import Any
 
-from helpers.lessons.search.algorithms.promotions import wrong_promotions
-from helpers.lessons.search.experiments.search_clock import Span, on_clock, speeds
-from helpers.lessons.search.experiments.search_models import Synthetic
+import numpy as np
+
+from helpers.lessons.search.experiments.best_of_many import Chosen
+from helpers.lessons.search.experiments.search_clock import Span
 from helpers.notebook.figures import show
-from helpers.notebook.style import BLUE, CYCLE, GREEN, GREY, ORANGE, RED, SKY, axes, fix_layout
+from helpers.notebook.style import BLUE, CYCLE, GREEN, GREY, ORANGE, RED, SKY, axes
 
 RUNGS = (SKY, ORANGE, GREEN, RED, BLUE)
-Make = Callable[[int, int, int, int], Any]
 
 
 def idle(spans: Sequence[Span], workers: int) -> float:
@@ -29,24 +31,37 @@ def duration(spans: Sequence[Span]) -> float:
 # --- what was drawn, and what came of it ----------------------------------------------------------
 
 
-def show_rates(points: Mapping[int, tuple[float, float]], x: str, y: str, caption: str) -> None:
-    """A point for each trial: a hyperparameter by factors, and the loss. Infinite ones on top."""
+def show_drawn(points: Mapping[int, tuple[float, float]], least: int) -> None:
+    """Losses after `least` steps over the learning rate. Infinite ones on top.
+
+    points: a trial's rate and its loss, by its number.
+    """
     figure, ax = axes(height=3.2)
     finite = [loss for _, loss in points.values() if loss < float("inf")]
     top = 1.15 * max(finite)
     for rate, loss in points.values():
         kept = loss < float("inf")
         ax.plot(rate, loss if kept else top, "o" if kept else "^", color=BLUE if kept else RED)
-    ax.set(xscale="log", xlabel=x, ylabel=y)
+    y = f"loss after {least} steps (nats)"
+    ax.set(xscale="log", xlabel="learning rate", ylabel=y)
     at = {t: (x, y if y < float("inf") else top) for t, (x, y) in points.items()}
     _label(ax, {str(trial): point for trial, point in at.items()})
     rate, loss = min(points.values(), key=lambda point: point[1])
     ends = (f(rate for rate, _ in points.values()) for f in (min, max))
     lost = len(points) - len(finite)
     told = f", and {lost} without a finite one" * bool(lost)
-    alt = f"{y} against {x}, logarithmic, from {next(ends):.2g} to {next(ends):.2g}, of "
+    alt = f"{y} against learning rate, logarithmic, from {next(ends):.2g} to {next(ends):.2g}, of "
     alt += f"{len(points)} "
-    show(figure, caption, f"{alt}trials: the least, {loss:.3g}, at {rate:.2g}{told}.")
+    even = math.log(10)  # the loss of who gives each of ten digits 1/10
+    stuck = sum(not loss < even - 0.1 for _, loss in points.values())
+    show(
+        figure,
+        f"After {least} steps {stuck} of {len(points)} trials are hardly better than ln 10 = "
+        f"{even:.1f} nats, or worse: that is what equal chances for ten digits give, and they have "
+        "learned nothing yet. The others lie apart, and the rate alone does not explain it: the "
+        "numbers are trials, drawn in all five hyperparameters at once.",
+        f"{alt}trials: the least, {loss:.3g}, at {rate:.2g}{told}.",
+    )
 
 
 def _label(ax: Any, points: Mapping[str, tuple[float, float]]) -> None:
@@ -90,24 +105,51 @@ def show_searches(runs: Mapping[str, Sequence[Span]], caption: str) -> None:
     end = max(duration(spans) for spans in runs.values())
     told = []
     for ax, crew, (name, spans) in zip(panels, workers, runs.items(), strict=True):
-        _bars(ax, spans, crew)
+        bars(ax, spans, crew)
         for span in spans:
             if (span.end - span.begin) > 0.022 * end:
                 ax.text((span.begin + span.end) / 2, span.worker, str(span.job.trial),
                         ha="center", va="center", fontsize=7)  # fmt: skip
-        _finish(ax, spans, crew, end, name)
+        finish(ax, spans, crew, end, name)
         told.append(
             f"{name}: {len(spans)} jobs, over after {duration(spans):.3g} s, workers idle for "
             f"{100 * idle(spans, crew):.0f} % of it"
         )
     panels[-1].set_xlabel("seconds of the clock")
-    _legend(panels[0], runs)
+    legend(panels[0], runs)
     show(
         figure, caption, f"What each worker trains, by time; numbers are trials. {'; '.join(told)}."
     )
 
 
-def _bars(ax: Any, spans: Sequence[Span], workers: int) -> None:
+def show_halving(in_step: Sequence[Span], lost: float, best: Sequence[int]) -> None:
+    """Successive halving on the clock. lost: share of the workers' time; best: its best trials."""
+    show_searches(
+        {"successive halving": in_step},
+        "Each rung waits for its slowest job, and the last has fewer trials than there "
+        f"are workers: {100 * lost:.0f} % of the workers' time is lost. The best three "
+        f"are {best}.",
+    )
+
+
+def show_asha(
+    in_step: Sequence[Span], at_will: Sequence[Span], wrong: Any, best: Sequence[Sequence[int]]
+) -> None:
+    """ASHA beside halving. wrong: promotions from rung 0; best: trials of ASHA, and of halving."""
+    one, two = (duration(spans) for spans in (in_step, at_will))
+    rested_one, rested = (idle(spans, 8) for spans in (in_step, at_will))
+    show_searches(
+        {"successive halving": in_step, "ASHA": at_will},
+        f"ASHA is over after {two:.1f} s and successive halving after {one:.1f} s, with "
+        f"{len(at_will)} jobs instead of {len(in_step)}; its workers stand idle for "
+        f"{100 * rested:.0f} % of their time, those of halving for {100 * rested_one:.0f} %. "
+        f"Of its {wrong.promoted} promotions from rung 0, {wrong.wrong} would not "
+        "have been made with all results known. Its best three are "
+        f"{best[0]}, those of halving {best[1]}.",
+    )
+
+
+def bars(ax: Any, spans: Sequence[Span], workers: int) -> None:
     """A rectangle a job, all of a rung's in one collection: each alone would take ten times as
     long to draw. With many workers the white edges are thinner, or they would cover the bars."""
     from matplotlib.collections import PolyCollection
@@ -121,12 +163,13 @@ def _bars(ax: Any, spans: Sequence[Span], workers: int) -> None:
             if span.job.rung == rung
         ]  # fmt: skip
         fill = RUNGS[rung % len(RUNGS)]
-        bars = PolyCollection(corners, facecolor=fill, edgecolor="white", linewidth=edge)
-        bars.set_label(f"rung {rung}")
-        ax.add_collection(bars, autolim=False)
+        boxes = PolyCollection(corners, facecolor=fill, edgecolor="white", linewidth=edge)
+        boxes.set_label(f"rung {rung}")
+        ax.add_collection(boxes, autolim=False)
 
 
-def _finish(ax: Any, spans: Sequence[Span], workers: int, end: float, name: str) -> None:
+def finish(ax: Any, spans: Sequence[Span], workers: int, end: float, name: str) -> None:
+    """A panel's axes and title, and a line where its search is over."""
     ax.set(xlim=(0, 1.01 * end), ylim=(workers - 0.4, -0.6), ylabel="worker")
     step = 1 if workers <= 8 else 8
     ax.set_yticks(range(0, workers, step))
@@ -135,16 +178,15 @@ def _finish(ax: Any, spans: Sequence[Span], workers: int, end: float, name: str)
     ax.set_title(name, loc="left")
 
 
-def _legend(ax: Any, runs: Mapping[str, Sequence[Span]]) -> None:
+def legend(ax: Any, runs: Mapping[str, Sequence[Span]]) -> None:
+    """The rungs' colours, above a panel."""
     rungs = len({span.job.rung for spans in runs.values() for span in spans})
     look = {"fontsize": 8, "frameon": False, "handlelength": 1.2, "columnspacing": 1.0}
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=rungs, **look)
 
 
 def show_wrong(
-    found: Mapping[int, Sequence[tuple[int, float]]],
-    paper: Sequence[tuple[int, float]],
-    caption: str,
+    found: Mapping[int, Sequence[tuple[int, float]]], paper: Sequence[tuple[int, float]]
 ) -> None:
     """The share of wrong promotions by trials, a curve for each number of workers.
 
@@ -174,89 +216,77 @@ def show_wrong(
         f"{w} worker{'s' * (w > 1)}: {', '.join(f'{100 * s:.0f} % of n = {n}' for n, s in curve)}"
         for w, curve in found.items()
     )
-    show(figure, caption, f"Wrong promotions from the first rung, both axes logarithmic. {told}.")
+    many = [n for n, _ in paper]
+    falls = all(curve[0][1] > curve[-1][1] for curve in found.values())
+    fall = ", ".join(
+        f"from {100 * curve[0][1]:.0f} to {100 * curve[-1][1]:.0f} % with {workers}"
+        for workers, curve in found.items()
+    )
+    above = [
+        share / mean(curve[at][1] for curve in found.values())
+        for at, (_, share) in enumerate(paper)
+    ]
+    show(
+        figure,
+        f"From {many[0]} to {many[-1]} trials the share of wrong promotions "
+        f"{'falls' if falls else 'does not fall'} whatever the number of workers, "
+        f"{fall}. The paper's rule of thumb is {above[0]:.1f} times as high at "
+        f"{many[0]}, and {above[-1]:.1f} times at {many[-1]}.",
+        f"Wrong promotions from the first rung, both axes logarithmic. {told}.",
+    )
 
 
-def show_best_of_many(curve: Sequence[tuple[int, float, float]], what: str, caption: str) -> None:
-    """What the best of n has on the rows that chose it, and on others: (n, chose, others)."""
+def show_chosen(curve: Sequence[Chosen]) -> None:
+    """Rows named rightly by the best of more and more trials: those that chose it, and others."""
     figure, ax = axes(height=3.2)
-    n, chose, others = zip(*curve, strict=True)
+    points = [(each.trials, each.validation, each.test) for each in curve]
+    n, chose, others = zip(*points, strict=True)
     ax.plot(n, [100 * each for each in chose], "o-", color=RED, label="on the rows that chose it")
     ax.plot(n, [100 * each for each in others], "s--", color=BLUE, label="on rows without a say")
     ax.fill_between(n, [100 * each for each in chose], [100 * each for each in others],
                     color=RED, alpha=0.15, linewidth=0)  # fmt: skip
-    ax.set(xscale="log", xlabel="how many it is the best of", ylabel=f"{what} (%)")
+    ax.set(xscale="log", xlabel="how many it is the best of", ylabel="rows named rightly (%)")
     ax.set_xticks(n, [str(each) for each in n])
     ax.minorticks_off()
     ax.legend(fontsize=9, frameon=False)
-    told = "; ".join(f"best of {a}: {100 * b:.1f} and {100 * c:.1f} %" for a, b, c in curve)
+    told = "; ".join(f"best of {a}: {100 * b:.1f} and {100 * c:.1f} %" for a, b, c in points)
+    last = curve[-1]
     show(
-        figure, caption, f"{what} of the chosen one, on the rows that chose it and others. {told}."
+        figure,
+        "Choosing among more trials helps, and the 50 rows that choose say more than is true: with "
+        f"27 trials {100 * last.validation:.1f} % on them and {100 * last.test:.1f} % on others, "
+        f"{100 * last.bias:.1f} points of flattery.",
+        f"Rows named rightly by the chosen one, on the rows that chose it and others. {told}.",
     )
 
 
 # --- the widget -----------------------------------------------------------------------------------
 
 
-class Outcome(NamedTuple):
-    """A search on the clock. wrong: of its promotions from the first rung, the part that a search
-    which waits does not make."""
-
-    spans: list[Span]
-    workers: int
-    wrong: float
-
-    @property
-    def idle(self) -> float:
-        """As `idle`."""
-        return idle(self.spans, self.workers)
-
-
-def outcomes(
-    make: Mapping[str, Make], workers: int, spread: float, factor: int, noise: float, trials: int
-) -> dict[str, Outcome]:
-    """Searches with the same trials, losses and workers. The first one of `make` waits."""
-    losses = Synthetic(0, noise)
-    found: dict[str, Outcome] = {}
-    complete: Any = None
-    for name, search_of in make.items():
-        search = search_of(trials, 1, factor**2, factor)
-        spans = on_clock(search, speeds(workers, spread), losses.loss, search.resources)
-        complete = search.losses if complete is None else complete
-        share = wrong_promotions(search.losses, complete)[0].share
-        found[name] = Outcome(spans, workers, share)
-    return found
-
-
-def knobs_picture(
-    make: Mapping[str, Make], workers: int, spread: float, factor: int, noise: float, trials: int
-) -> Any:
-    """Two searches under one another, on the same clock."""
-    found = outcomes(make, workers, spread, factor, noise, trials)
-    figure, panels = axes(rows=len(found), height=4.6)
-    fix_layout(figure, left=0.07, right=0.99, bottom=0.11, top=0.94, hspace=0.36)
-    end = max(duration(each.spans) for each in found.values())
-    for ax, (name, each) in zip(panels, found.items(), strict=True):
-        _bars(ax, each.spans, workers)
-        said = f"{name}: {duration(each.spans):.1f} s, {100 * each.idle:.0f} % idle"
-        said += f", {100 * each.wrong:.0f} % of the promotions from rung 0 wrong" * bool(each.wrong)
-        _finish(ax, each.spans, workers, end, said)
-    panels[-1].set_xlabel("seconds of the clock")
-    _legend(panels[0], {name: each.spans for name, each in found.items()})
-    return figure
-
-
-def knobs_words(
-    make: Mapping[str, Make], workers: int, spread: float, factor: int, noise: float, trials: int
-) -> str:
-    """What `knobs_picture` shows."""
-    found = outcomes(make, workers, spread, factor, noise, trials)
-    told = "; ".join(
-        f"{name} takes {duration(each.spans):.3g} s, its workers idle for {100 * each.idle:.0f} % "
-        f"of it, with {100 * each.wrong:.0f} % of the first rung's promotions wrong"
-        for name, each in found.items()
-    )
+def honest_words(apart: np.ndarray) -> str:
+    """Under the table of scores. apart: points by which yours lies above all others, by draw."""
     return (
-        f"{trials} trials on {workers} worker{'s' * (workers > 1)}, the quickest up to {spread:g} "
-        f"times as quick as the slowest, one in {factor} goes on: {told}."
+        "On average of 40 draws of the 100 rows. With the trials yours lies "
+        f"{abs(apart.mean()):.1f} points {'above' if apart.mean() > 0 else 'below'} "
+        f"the share of all others, and moves against it by {apart.std(ddof=1):.1f} "
+        "points from draw to draw."
+    )
+
+
+def folds_words(lower: int, trials: int) -> str:
+    """Under the table of folds. lower: of so many trials those whose mean is below the loss."""
+    return (
+        f"Validation losses in nats. For {lower} of {trials} trials the mean of the "
+        "folds is below the loss that chose: with five folds a trial learns from the "
+        "rows that chose, too, and other rows judge it, so the two columns need not "
+        "agree. Folds differ among themselves, often by more than trials do."
+    )
+
+
+def optuna_words() -> str:
+    """Under the table of searches beside Optuna's."""
+    return (
+        "The same space and the same rungs; Optuna on two processes, where who asks "
+        "first decides, so that its rows may be others when you run it again. Its own "
+        "trials are drawn by what earlier ones found."
     )

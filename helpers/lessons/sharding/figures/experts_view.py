@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helpers.lessons.sharding.figures.tensor_parallel_view import PARTS
+from helpers.notebook.figures import show
 from helpers.notebook.style import BLACK, BLUE, GREY, RED, axes
 
 
@@ -65,3 +66,37 @@ def shares(runs: Mapping[str, Sequence[Sequence[float]]]) -> Any:
     panels[0].set_ylabel("tokens that chose it, %")
     panels[-1].legend(loc="upper right", fontsize=9)
     return figure
+
+
+def show_to_their_experts() -> None:
+    """The tokens of four ranks on their way to four experts."""
+    show(
+        to_their_experts(
+            [[1, 0, 2, 0, 0, 1], [2, 0, 0, 3, 0, 1], [3, 0, 1, 0, 2, 0], [0, 3, 1, 0, 2, 0]],
+            capacity=2,
+        ),
+        caption="A rank may send each expert two tokens here. The third one for expert 0 is "
+        "dropped on every rank, and still expert 0 has most to do.",
+        alt="Four rows of six boxes, the tokens of four ranks, filled by the expert that "
+        "they chose; one box in each row is crossed out. Below, what each expert gets: "
+        "expert 0 eight tokens, two from each rank, expert 1 five, expert 2 four, "
+        "expert 3 three.",
+    )
+
+
+def show_experts(runs: Mapping[str, tuple[Sequence[Sequence[float]], float]]) -> None:
+    """Shares of tokens by expert, without the balancing loss and with it.
+
+    runs: for each name the shares in each step, and the part that was dropped in the end.
+    """
+    crowds = [max(shares[-1]) for shares, _ in runs.values()]
+    told = " and ".join(f"{100 * dropped:.0f} %" for _, dropped in runs.values())
+    said = " and ".join(f"{100 * most:.0f} %" for most in crowds)
+    show(
+        shares({name: shares for name, (shares, _) in runs.items()}),
+        caption=f"Eight experts, trained on the digits. In the last 20 steps {told} of the "
+        "tokens are dropped, without the balancing loss and with it.",
+        alt="Two panels, percent of tokens that chose each of eight experts over 80 steps, "
+        "and a dashed line at the equal share, 12.5 %. The largest share in the last "
+        f"step is {said}, with the task's loss alone and with the balancing loss.",
+    )

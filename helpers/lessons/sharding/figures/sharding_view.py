@@ -2,140 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from helpers.engine.trace import Trace
 from helpers.lessons.sharding.algorithms.memory import (
     FLOAT32_ADAM,
     MIXED_ADAM,
-    STAGES,
     PerParameter,
-    memory,
 )
-from helpers.lessons.splitting.experiments.machines import MACHINES
+from helpers.notebook.figures import show
 from helpers.notebook.style import (
-    BLACK,
     BLUE,
-    GREEN,
     GREY,
     ORANGE,
     RED,
-    SKY,
     axes,
     measured,
     modelled,
-    published,
 )
 
-PARTS: dict[str, dict[str, Any]] = {
-    "parameters": {"color": BLUE, "hatch": "", "edgecolor": "white"},
-    "gradients": {"color": SKY, "hatch": "////", "edgecolor": "white"},
-    "optimizer": {"color": ORANGE, "hatch": "....", "edgecolor": "white"},
-}
-STAGE_COLOURS = {1: ORANGE, 2: SKY, 3: BLUE}
 PRECISIONS: dict[str, PerParameter] = {"mixed (bf16)": MIXED_ADAM, "float32": FLOAT32_ADAM}
-
-
-def _names() -> list[str]:
-    return [f"stage {stage}\n{words}" for stage, words in enumerate(STAGES)]
-
-
-def _bars(ax: Any, held: Sequence[PerParameter], unit: float, chosen: int | None = None) -> None:
-    """A bar a stage, stacked of parameters, gradients and optimizer state, stage 0 on top."""
-    for stage, each in enumerate(held):
-        left = 0.0
-        for name, look in PARTS.items():
-            width = getattr(each, name) / unit
-            faded = {} if chosen in (None, stage) else {"alpha": 0.35}
-            label = name if stage == 0 else None
-            ax.barh(stage, width, left=left, height=0.62, label=label, linewidth=0, **look, **faded)
-            left += width
-        digits = 3 if left < 100 else 0
-        text = f"{left:.{digits}g}" if digits else f"{left:.0f}"
-        weight = "bold" if stage == chosen else "normal"
-        note = {"textcoords": "offset points", "va": "center", "weight": weight}
-        ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}  # over a GPU's line
-        ax.annotate(text, (left, stage), (4, 0), bbox=ground, **note)
-    ax.set_yticks(range(len(held)), _names(), fontsize=9)
-    ax.invert_yaxis()
-    ax.grid(False, axis="y")
-
-
-def stage_bars(billions: float = 7.5, ranks: int = 64) -> Any:
-    """GB a rank holds in each stage, by the formulas, with Adam in mixed precision."""
-    figure, ax = axes(width=7.6, height=3.3)
-    _bars(ax, [memory(billions * 1e9, ranks, stage) for stage in range(4)], 1e9)
-    ax.set(xlabel=f"GB a rank, {billions:g} billion parameters on {ranks} ranks")
-    ax.margins(x=0.12)
-    ax.legend(frameon=False, loc="lower right", fontsize=9)
-    return figure
-
-
-def by_ranks(
-    table: Mapping[str, Sequence[float]],
-    formula: Callable[[int, int, int], float] | None = None,
-    billions: float = 7.5,
-) -> Any:
-    """GB a rank over the number of ranks, in the three stages, and what ZeRO's table 1 prints.
-
-    formula: bytes by parameters, ranks and stage; the course's own unless given.
-    """
-    figure, ax = axes()
-    held = formula or (lambda parameters, n, stage: memory(parameters, n, stage).total)
-    ranks = sorted({round(2 ** (power / 4)) for power in range(41)})
-    columns = ("optimizer", "optimizer+gradients", "all")
-    for stage, column in enumerate(columns, 1):
-        label = f"stage {stage}, formula"
-        curve = [held(round(billions * 1e9), n, stage) / 1e9 for n in ranks]
-        ax.plot(ranks, curve, **modelled(STAGE_COLOURS[stage], label))
-        name = "ZeRO, table 1" if stage == 1 else "_"
-        ax.plot(table["n"], table[column], **published(name))
-    for capacity, place, side in ((16, 1, "left"), (80, 1024, "right")):
-        ax.axhline(capacity, color=GREY, linewidth=1, linestyle=":")
-        note = {"textcoords": "offset points", "fontsize": 8, "color": GREY, "ha": side}
-        ax.annotate(f"a GPU of {capacity} GB", (place, capacity), (0, 3), **note)
-    ax.set(xscale="log", yscale="log", xlabel="ranks", ylabel="GB a rank")
-    ax.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1024"])
-    ax.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
-    ax.minorticks_off()
-    ax.legend(frameon=False, fontsize=9, loc="lower left")
-    return figure
-
-
-def held_bars(held: Mapping[int, Any], expected: Mapping[int, PerParameter]) -> Any:
-    """KB that a rank was measured to hold in each stage, with diamonds where the formulas are."""
-    figure, ax = axes(width=7.6, height=2.9)
-    for place, (stage, each) in enumerate(held.items()):
-        left = 0.0
-        for name, look in PARTS.items():
-            width = getattr(each, name) / 1e3
-            label = f"{name}, measured" if place == 0 else None
-            ax.barh(place, width, left=left, height=0.6, label=label, linewidth=0, **look)
-            left += width
-            formula = sum(expected[stage][: list(PARTS).index(name) + 1]) / 1e3
-            mark = {"marker": "D", "color": RED, "markerfacecolor": "white", "linestyle": "none"}
-            last = place == 0 and name == "optimizer"
-            ax.plot(formula, place, **mark, label="formula" if last else None, clip_on=False)
-    ax.set_yticks(range(len(held)), [f"stage {stage}" for stage in held])
-    ax.invert_yaxis()
-    ax.grid(False, axis="y")
-    ax.set(xlabel="KB that rank 0 holds between two steps")
-    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
-    return figure
-
-
-def held_in_a_step(runs: Mapping[str, Sequence[tuple[float, float]]]) -> Any:
-    """GB that a rank holds over a step, a line a run: (seconds, bytes) where it changes."""
-    figure, ax = axes(width=7.6, height=3.4)
-    looks = ((ORANGE, "--"), (GREEN, "-."), (BLUE, "-"))
-    for (name, points), (colour, dash) in zip(runs.items(), looks, strict=False):
-        seconds, held = zip(*points, strict=True)
-        values = [nbytes / 1e9 for nbytes in held]
-        times = [s * 1e3 for s in seconds]
-        ax.step(times, values, where="post", color=colour, linestyle=dash, label=name)
-    ax.set(xlabel="time in the step (ms)", ylabel="GB a rank holds", ylim=(0, None))
-    ax.legend(frameon=False, fontsize=9, loc="lower left")
-    return figure
 
 
 def seconds_by_link(rows: Mapping[str, Mapping[str, float]], computing: float) -> Any:
@@ -201,34 +88,98 @@ def knobs() -> dict[str, Any]:
     }
 
 
-def fits(billions: float, ranks: int, stage: int, precision: str) -> Any:
-    """Memory of a GPU by stage against what GPUs hold; one stage is chosen."""
-    figure, ax = axes(width=7.6, height=3.6)
-    held = [memory(billions * 1e9, ranks, s, PRECISIONS[precision]) for s in range(4)]
-    _bars(ax, held, 1e9, chosen=stage)
-    most = max(100.0, held[0].total / 1e9)
-    for place, capacity in enumerate(sorted({each.memory / 1e9 for each in MACHINES})):
-        ax.axvline(capacity, color=BLACK, linewidth=1.2, linestyle="--")
-        note = {"textcoords": "offset points", "fontsize": 8}
-        ax.annotate(f"{capacity:.0f} GB", (capacity, place - 0.48), (3, -3), **note)
-    verdict = held[stage].total / 1e9
-    fitting = sorted({each.memory / 1e9 for each in MACHINES if verdict < each.memory / 1e9})
-    sizes = " and ".join(f"{size:.0f} GB" for size in fitting)
-    words = f"fits GPUs of {sizes}" if fitting else "fits none of these GPUs"
-    ax.set_title(f"stage {stage}: {verdict:.3g} GB, {words}", fontsize=10)
-    ax.set(xlabel="GB a GPU between two steps, without activations")
-    ax.set(xlim=(0, most * 1.12), ylim=(3.5, -0.65))
-    legend = ax.legend(frameon=False, loc="lower right", fontsize=8)
-    for patch in legend.get_patches():
-        patch.set_alpha(1.0)
+def tokens_or_weights(
+    width: int,
+    ranks: int = 2,
+    parts: int = 1,
+    counted: Sequence[tuple[int, float, float]] = (),
+) -> Any:
+    """MB that a rank sends for a block and a step against the tokens of the whole batch, float32.
+
+    Tensor parallelism sends 4 sums of tokens · width numbers, since each rank sees all tokens; data
+    parallelism, where a rank sees its share of them, sends one of the block's gradients,
+    12 · width² (without biases and norms), both over so many ranks.
+    parts: into how many parts the block is cut whose gradients are averaged, on a mesh.
+    counted: (tokens, bytes of tensor parallelism, bytes of data parallelism) of runs.
+    """
+    figure, ax = axes()
+    even = 3 * width / parts
+    most = max([3 * even, *(tokens for tokens, *_ in counted)])
+    factor = 4 * 2 * (ranks - 1) / ranks / 1e6
+    tensor, data = (f"{kind} parallel, formula" for kind in ("tensor", "data"))
+    ax.plot([0, most], [0, 4 * most * width * factor], **modelled(RED, tensor))
+    flat = {**modelled(BLUE, data), "linestyle": ":"}
+    ax.plot([0, most], [12 * width**2 / parts * factor] * 2, **flat)
+    if counted:
+        tokens, sums, gradients = zip(*counted, strict=True)
+        squares = measured(RED, "tensor parallel, counted", "s")
+        ax.plot(tokens, [nbytes / 1e6 for nbytes in sums], **squares)
+        dots = measured(BLUE, "data parallel, counted")
+        ax.plot(tokens, [nbytes / 1e6 for nbytes in gradients], **dots)
+    ax.axvline(even, color=GREY, linewidth=1)
+    note = {"textcoords": "offset points", "color": GREY, "fontsize": 9}
+    ax.annotate(f"equal at {even:.0f} tokens", (even, 0), (4, 6), **note)
+    ax.set(xlabel="tokens in the batch of all ranks together")
+    ax.set(ylabel="a rank sends (MB a block and step)")
+    ax.set(xlim=(0, most), ylim=(0, None))
+    ax.legend(loc="upper left", fontsize=9, frameon=False)
     return figure
 
 
-def fits_words(billions: float, ranks: int, stage: int, precision: str) -> str:
-    """The alt text of `fits`."""
-    held = [memory(billions * 1e9, ranks, s, PRECISIONS[precision]).total / 1e9 for s in range(4)]
-    listed = ", ".join(f"stage {s} {gb:.3g} GB" for s, gb in enumerate(held))
-    return (
-        f"Four bars of GB a GPU for {billions:g} billion parameters on {ranks} ranks, {precision}: "
-        f"{listed}. Dashed lines stand at GPUs of 16 and 80 GB; stage {stage} is chosen."
+def show_tokens_or_weights() -> None:
+    """What tensor and data parallelism send on 8 ranks."""
+    show(
+        tokens_or_weights(1024, ranks=8),
+        caption="Past 3 · width tokens in the whole batch, 384 for each of 8 data-parallel "
+        "ranks, cutting the matrices sends more than averaging the gradients.",
+        alt="MB sent for a block and step in float32 over tokens in the batch of all 8 "
+        "ranks, width 1024: a rising line for tensor parallelism crosses a flat one "
+        "for data parallelism, 88 MB, at 3072 tokens. Both by formula.",
+    )
+
+
+def show_prefetching(words: str, step: Trace, took: Mapping[str, float]) -> None:
+    """A step with or without prefetching. took: ms of both, by these words."""
+    figure = step.plot(width=8.6, arrows=False)
+    figure.axes[0].set_xlim(0, 1.01 * took["without"])  # one scale for both
+    told = (
+        "six stretches of computing with messages underneath. Three waits of 33 ms are left, at "
+        "the start, before backward and at the end; the step is over at 391 ms."
+        if words == "with"
+        else "a wait of 33 to 66 ms in front of each of six stretches of computing, and one at the "
+        "end; the step is over at 585 ms."
+    )
+    show(
+        figure,
+        caption=f"A step of three units on 3 ranks over InfiniBand HDR, {words} prefetching: "
+        f"{took[words]:.0f} ms. Thin rows: messages.",
+        alt=f"Timeline of 3 ranks over a step {words} prefetching, 0 to 590 ms: {told}",
+    )
+
+
+def show_by_link(rows: Mapping[str, Mapping[str, float]], computing: float) -> None:
+    """Seconds of a step by link and way."""
+    told = "; ".join(
+        f"{link}: " + ", ".join(f"{way} {1e3 * s:.0f} ms" for way, s in by_way.items())
+        for link, by_way in rows.items()
+    )
+    show(
+        seconds_by_link(rows, computing),
+        caption="Prefetching hides as much of stage 3's messages as there is computing to hide "
+        "them behind. Modelled: A100 at half their peak, links at their published "
+        "peaks.",
+        alt=f"{told}. Computing alone takes {1e3 * computing:.0f} ms.",
+    )
+
+
+def show_real_steps(took: Mapping[str, Mapping[str, float]]) -> None:
+    """Milliseconds of a step on two real ranks."""
+    told = "; ".join(
+        f"{g}: " + ", ".join(f"{n} {ms:.0f}" for n, ms in two.items()) for g, two in took.items()
+    )
+    show(
+        real_steps(took),
+        caption="A step of a Transformer with four blocks of width 128 on 2 real ranks, "
+        "measured in turn.",
+        alt=f"Dots of milliseconds a step: {told}",
     )

@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from helpers.lessons.messages.algorithms.collectives import chunk_bounds
+from helpers.notebook.figures import show
 from helpers.notebook.style import (
     BLACK,
     BLUE,
     GREEN,
-    GREY,
     ORANGE,
     PINK,
     RED,
     SKY,
     axes,
-    measured,
-    modelled,
 )
 
 # A rank's parts: a fill and a hatch each, so that they are told apart without colour too.
@@ -231,44 +229,6 @@ def mesh(rows: int = 2, columns: int = 2) -> Any:
 # --- what it costs --------------------------------------------------------------------------------
 
 
-def tokens_or_weights(
-    width: int,
-    ranks: int = 2,
-    parts: int = 1,
-    counted: Sequence[tuple[int, float, float]] = (),
-) -> Any:
-    """MB that a rank sends for a block and a step against the tokens of the whole batch, float32.
-
-    Tensor parallelism sends 4 sums of tokens · width numbers, since each rank sees all tokens; data
-    parallelism, where a rank sees its share of them, sends one of the block's gradients,
-    12 · width² (without biases and norms), both over so many ranks.
-    parts: into how many parts the block is cut whose gradients are averaged, on a mesh.
-    counted: (tokens, bytes of tensor parallelism, bytes of data parallelism) of runs.
-    """
-    figure, ax = axes()
-    even = 3 * width / parts
-    most = max([3 * even, *(tokens for tokens, *_ in counted)])
-    factor = 4 * 2 * (ranks - 1) / ranks / 1e6
-    tensor, data = (f"{kind} parallel, formula" for kind in ("tensor", "data"))
-    ax.plot([0, most], [0, 4 * most * width * factor], **modelled(RED, tensor))
-    flat = {**modelled(BLUE, data), "linestyle": ":"}
-    ax.plot([0, most], [12 * width**2 / parts * factor] * 2, **flat)
-    if counted:
-        tokens, sums, gradients = zip(*counted, strict=True)
-        squares = measured(RED, "tensor parallel, counted", "s")
-        ax.plot(tokens, [nbytes / 1e6 for nbytes in sums], **squares)
-        dots = measured(BLUE, "data parallel, counted")
-        ax.plot(tokens, [nbytes / 1e6 for nbytes in gradients], **dots)
-    ax.axvline(even, color=GREY, linewidth=1)
-    note = {"textcoords": "offset points", "color": GREY, "fontsize": 9}
-    ax.annotate(f"equal at {even:.0f} tokens", (even, 0), (4, 6), **note)
-    ax.set(xlabel="tokens in the batch of all ranks together")
-    ax.set(ylabel="a rank sends (MB a block and step)")
-    ax.set(xlim=(0, most), ylim=(0, None))
-    ax.legend(loc="upper left", fontsize=9, frameon=False)
-    return figure
-
-
 def cut_vocabulary(
     vocabulary: int = 12, positions: int = 4, ranks: int = 3, targets: Sequence[int] = (1, 6, 10, 4)
 ) -> Any:
@@ -300,3 +260,57 @@ def cut_vocabulary(
         color=RED,
     )
     return figure
+
+
+def show_column_then_row() -> None:
+    """A layer cut by columns, and the next by rows."""
+    show(
+        column_then_row(2),
+        caption="A by columns, then B by rows: the ranks meet once, at the end.",
+        alt="x times A, whose columns belong to two ranks; each applies GELU to its own "
+        "units and multiplies by its rows of B; an all-reduce sums the two terms to y.",
+    )
+
+
+def show_row_first() -> None:
+    """The same with the first layer cut by rows."""
+    show(
+        row_first(2),
+        caption="The other way round each rank has a part of every hidden unit, and GELU has "
+        "to wait for an all-reduce.",
+        alt="x cut by columns and A by rows: each rank has a term of all hidden units; an "
+        "all-reduce comes before GELU.",
+    )
+
+
+def show_block_messages() -> None:
+    """A Transformer block on two ranks."""
+    show(
+        block_messages(2),
+        caption="A block on two ranks: two all-reduces forward (g), two backward (f). Norms "
+        "and sums run on every rank alike.",
+        alt="Two rows of boxes, one a rank: norm, f, query key value, attend, out, g, plus "
+        "x, then norm, f, up, GELU, down, g, plus x. Arrows between the ranks stand at "
+        "the two g and the two f.",
+    )
+
+
+def show_vocabulary() -> None:
+    """Scores cut by tokens over three ranks."""
+    show(
+        cut_vocabulary(),
+        caption="Three numbers a position travel, however many tokens there are.",
+        alt="A table of scores, four positions by twelve tokens, cut by tokens over three "
+        "ranks; under each rank an arrow says max, sum, target.",
+    )
+
+
+def show_mesh() -> None:
+    """Four ranks in a mesh."""
+    show(
+        mesh(2, 2),
+        caption="Ranks of a row hold parts of the same layers; ranks of a column hold the same "
+        "part and see other rows of the batch.",
+        alt="Four ranks in two rows and two columns. Red arrows along rows: activations, 4 "
+        "sums a block. Blue dashed arrows along columns: gradients, one average a step.",
+    )

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from helpers.engine.trace import Trace
+from helpers.lessons.data_parallel.figures.step_view import last_step
 from helpers.notebook.figures import show
 from helpers.notebook.style import (
     CYCLE,
@@ -249,4 +251,28 @@ def show_distbelief(data: Mapping[str, Sequence[float]]) -> None:
         alt="Speedup against machines, both axes logarithmic. Speech, 42 million parameters: rises "
         "to 2.2 on 8 machines, falls to 0.95 on 16. Images: 80 million 5.8, 330 million 12.1, 1.7 "
         "billion 13.2 on 128 machines, all far below one for one.",
+    )
+
+
+def show_by_layer(trace: Trace) -> None:
+    """A step of a network that is cut by layer over four ranks."""
+    show(
+        last_step(trace).plot(arrows=False),
+        caption="A network cut by layer: forward goes down the ranks, backward comes up, and "
+        "three of four wait.",
+        alt="Timeline of four ranks on the virtual clock. Forward: each computes 1 ms "
+        "after the one before. Backward: 2 ms each, in the opposite order. At any time "
+        "one rank computes and three wait.",
+    )
+
+
+def show_gains(links: Sequence[str], gains: Mapping[str, Sequence[float]]) -> None:
+    """Speedups of two splits on four GPUs over several links."""
+    show_links(
+        links,
+        gains,
+        4,
+        "The same two splits on four GPUs, link by link: the wave gains from 10 Gbit/s "
+        "of Ethernet on; the vertical split loses over Ethernet, is less than twice as "
+        "quick over InfiniBand and PCIe, and comes near the wave only over NVLink.",
     )
