@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 from helpers.engine.hosts.network import Network, network
 from helpers.engine.trace import Results
 
-ENGINES = ("processes", "virtual", "hosts", "cluster")
 FRAMEWORKS = ("torch", "tensorflow", "horovod")
 MAX_PROCESSES = 64
 MAX_VIRTUAL = 4096
+
+
+class Engine(NamedTuple):
+    """Where an engine's function is, and the most ranks that it takes."""
+
+    module: str
+    function: str
+    most: int
+
+
+# An engine is loaded when it is asked for.
+ENGINES = {
+    "processes": Engine("processes", "run_processes", MAX_PROCESSES),
+    "virtual": Engine("virtual", "run_virtual", MAX_VIRTUAL),
+    "hosts": Engine("hosts.run", "run_hosts", MAX_PROCESSES),
+    "cluster": Engine("cluster.run", "run_cluster", MAX_VIRTUAL),
+}
+_OPTIONS = {
+    "processes": ("transport", "device", "threads", "show", "names"),
+    "virtual": ("latency", "bandwidth", "hosts", "ranks_per_host", "switch", "show"),
+    "hosts": ("hosts", "ranks_per_host", "bandwidth", "threads", "show"),
+    "cluster": (
+        "launcher", "nodes", "ranks_per_node", "folder", "interface", "start_timeout", "hosts",
+        "device", "threads", "show", "file",
+    ),
+}  # fmt: skip
 
 
 def run(
@@ -57,8 +83,10 @@ def run(
     if ranks is not None and (isinstance(ranks, bool) or not hasattr(ranks, "__index__")):
         raise TypeError(f"ranks is a whole number, not {ranks!r}.")
     if engine not in ENGINES:
-        known = f"{', '.join(ENGINES[:-1])} and {ENGINES[-1]}"
-        raise ValueError(f"There is no engine {engine!r}; there are {known}.")
+        *others, last = ENGINES
+        raise ValueError(
+            f"There is no engine {engine!r}; there are {', '.join(others)} and {last}."
+        )
     if framework not in FRAMEWORKS:
         known = ", ".join(FRAMEWORKS)
         raise ValueError(f"There is no framework {framework!r}; there are {known}.")
@@ -67,7 +95,7 @@ def run(
     if engine == "cluster":
         ranks = check_cluster(ranks, options)
     ranks = len(where.hosts) if where else 4 if ranks is None else int(ranks)
-    most = MAX_PROCESSES if engine in ("processes", "hosts") else MAX_VIRTUAL
+    module, function, most = ENGINES[engine]
     if not 1 <= ranks <= most:
         raise ValueError(f"ranks={ranks} is not possible: the {engine} engine takes 1 to {most}.")
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
@@ -77,33 +105,14 @@ def run(
     timeout = float(timeout)
     if where is not None:
         options["network"] = where
-    if engine == "virtual":
-        from helpers.engine.virtual import run_virtual
-
-        return run_virtual(fn, args, ranks, timeout, **options)
-    options["framework"] = framework
-    if engine == "cluster":
-        from helpers.engine.cluster.run import run_cluster
-
-        return run_cluster(fn, args, timeout=timeout, **options)
-    if engine == "hosts":
-        from helpers.engine.hosts.run import run_hosts
-
-        return run_hosts(fn, args, ranks, timeout=timeout, **options)
-    from helpers.engine.processes import run_processes
-
-    return run_processes(fn, args, ranks, timeout=timeout, **options)
+    if engine != "virtual":
+        options["framework"] = framework
+    if engine != "cluster":  # which counts them itself, by nodes
+        options["ranks"] = ranks
+    run_on = getattr(import_module(f"helpers.engine.{module}"), function)
+    return run_on(fn, args, timeout=timeout, **options)
 
 
-_OPTIONS = {
-    "processes": ("transport", "device", "threads", "show", "names"),
-    "virtual": ("latency", "bandwidth", "hosts", "ranks_per_host", "switch", "show"),
-    "hosts": ("hosts", "ranks_per_host", "bandwidth", "threads", "show"),
-    "cluster": (
-        "launcher", "nodes", "ranks_per_node", "folder", "interface", "start_timeout", "hosts",
-        "device", "threads", "show", "file",
-    ),
-}  # fmt: skip
 LAUNCHERS = ("slurm", "torchrun", "horovod")
 
 
