@@ -111,7 +111,7 @@ def needed_by() -> dict[str, set[str]]:
     def need(name: str, who: str) -> None:
         if who not in found[name]:
             found[name].add(who)
-            for other in graph()[name]:
+            for other in graph()[name] | (imports.started()[name] & found.keys()):
                 need(other, who)
 
     for path, used in imports.notebooks().items():

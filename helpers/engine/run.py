@@ -25,10 +25,10 @@ class Engine(NamedTuple):
 
 # An engine is loaded when it is asked for.
 ENGINES = {
-    "processes": Engine("processes", "run_processes", MAX_PROCESSES),
-    "virtual": Engine("virtual", "run_virtual", MAX_VIRTUAL),
-    "hosts": Engine("hosts.run", "run_hosts", MAX_PROCESSES),
-    "cluster": Engine("cluster.run", "run_cluster", MAX_VIRTUAL),
+    "processes": Engine("helpers.engine.processes", "run_processes", MAX_PROCESSES),
+    "virtual": Engine("helpers.engine.virtual", "run_virtual", MAX_VIRTUAL),
+    "hosts": Engine("helpers.engine.hosts.run", "run_hosts", MAX_PROCESSES),
+    "cluster": Engine("helpers.engine.cluster.run", "run_cluster", MAX_VIRTUAL),
 }
 _OPTIONS = {
     "processes": ("transport", "device", "threads", "show", "names"),
@@ -109,7 +109,7 @@ def run(
         options["framework"] = framework
     if engine != "cluster":  # which counts them itself, by nodes
         options["ranks"] = ranks
-    run_on = getattr(import_module(f"helpers.engine.{module}"), function)
+    run_on = getattr(import_module(module), function)
     return run_on(fn, args, timeout=timeout, **options)
 
 

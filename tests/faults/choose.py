@@ -27,7 +27,7 @@ HELPERS = Path(__file__).resolve().parents[2] / "helpers"
 FIRST = Path(__file__).with_name("faults.json")
 PACKAGES = {
     "algorithms": ("lessons/*/algorithms/*.py",),
-    "engine": ("engine/**/*.py",),
+    "engines": ("engine/**/*.py",),
     "exercises": ("lessons/*/exercises/*.py", "checks/**/*.py"),
     "instructor": ("instructor/**/*.py",),
 }
