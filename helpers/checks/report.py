@@ -25,7 +25,5 @@ class Part:
 
 def parts_of(lesson: str) -> tuple[Part, ...]:
     """The parts of a lesson's report; none where it has none."""
-    if lesson not in rooms():
-        return ()
-    found: tuple[Part, ...] = vars(import_module(rooms()[lesson])).get("PARTS", ())
-    return found
+    room = import_module(rooms()[lesson]) if lesson in rooms() else None
+    return getattr(room, "PARTS", ())

@@ -1,12 +1,8 @@
 """Words for answers that did not return: deadlocks, exceptions, time-outs, wrong signatures."""
 
-from __future__ import annotations
-
 import linecache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from helpers.checks.spec import Case, Exercise, Observation, Place
+from helpers.checks.spec import Case, Exercise, Observation, Place
 
 
 def explain(exercise: Exercise, case: Case, seen: Observation) -> tuple[str, str]:

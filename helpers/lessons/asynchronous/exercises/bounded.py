@@ -266,6 +266,13 @@ drops
             Decision(self._tick(worker), (push,))
     at turn {turn} {came} and is too far ahead, and you throw its gradient away. It counts, and is
     applied at once; only its worker waits.
+held back
+    | self.apply(gradient) return Decision(release=self._tick(worker), applied=(push,))
+        => self.held = {**getattr(self, "held", {}), worker: (push, gradient)};
+        ready = self._tick(worker); came = [self.held.pop(w) for w in ready];
+        [self.apply(g) for _, g in came]; return Decision(ready, tuple(p for p, _ in came))
+    at turn {turn} {came} and has to wait, and you keep its gradient until it may go on. A gradient
+    is applied when it comes: it is the worker that waits.
 never applied
     | self.apply(gradient) => self.version += 1
     after turn {turn} the weights are still those of the start: make the update,

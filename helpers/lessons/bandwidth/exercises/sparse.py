@@ -308,6 +308,13 @@ the whole table
     = dense
     the sums are right, but a rank sent {sent} B, {times} what is enough: a table was filled with
     zeros and summed whole. Let the rows and their values travel as they are.
+tables of different lengths
+    | found, sums = [rows], [values]
+        => table = values.new_zeros(int(rows.max()) + 1 if len(rows) else 0, values.shape[1]);
+        table[rows] = values; all_reduce_ring(comm, table); touched = table.any(1).nonzero()[:, 0];
+        return touched, table[touched]
+    each rank's table ends at its own largest row, so the tables differ in length and cannot be
+    summed. Fill no tables: let the rows and their values travel as they are.
 row indices summed
     | found, sums = [rows], [values]
         => return all_reduce_ring(comm, rows.clone()), all_reduce_ring(comm, values.clone())

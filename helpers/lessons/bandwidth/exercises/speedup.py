@@ -8,7 +8,7 @@ from typing import Any
 
 from helpers.checks.compare import count, number
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.formula import compared, wrong_number
+from helpers.checks.nine_digits import compared, wrong_number
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.bandwidth.algorithms.scaling import ring_speedup as reference

@@ -194,6 +194,11 @@ def by_names(environ: dict[str, str]) -> Any:
 
 
 WRONG = """
+sets what is missing
+    | return int(environ[named.rank])
+        => environ.setdefault("RANK", environ[named.rank]); environ.setdefault("LOCAL_RANK", local);
+        return int(environ[named.rank])
+    ? you changed LOCAL_RANK and RANK
 texts
     | int( *=> (
     you say {got}, which are texts: all of an environment is text. Make whole numbers of them, with

@@ -10,7 +10,7 @@ from typing import Any
 
 from helpers.checks.compare import count, number, told_apart
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.formula import compared, wrong_number
+from helpers.checks.nine_digits import compared, wrong_number
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.cluster.algorithms.interval import best_interval, daly_interval, job_mtbf

@@ -17,7 +17,6 @@ from helpers.checks.compare import all_close, count, in_single_precision, worlds
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, first_said, rng
 from helpers.checks.table import wrong_answers
 from helpers.checks.trouble import waits
-from helpers.lessons.data_parallel.exercises import overlap_timing as timing
 from helpers.lessons.data_parallel.exercises.hooks import on_hooks
 from helpers.lessons.data_parallel.exercises.replicas import descend
 
@@ -25,6 +24,101 @@ _LAYERS = (4, 8, 6, 2)
 _WIDE = (4, 88, 88, 88, 2)  # 130 kB of gradients: what is kept of 5 steps is seen from outside
 _GROUPS = [[5, 4], [3, 2], [1, 0]]
 _QUICK, _SLOW = 1e-4, 2e-3  # latency in seconds: a sum takes less than a layer, or longer
+
+
+SECONDS = 1e-3
+_EPS = 1e-9
+
+
+def _backwards(case: Case, seen: Observation) -> Iterator[tuple[int, int, float, list[float]]]:
+    """All backwards, rank after rank: (rank, step, seconds, when sums start on that rank, reckoned
+    from this backward's start). None where no sum runs beside one."""
+    layers = _layers(case)
+    for rank in range(case.ranks) if _beside(case, seen) else ():
+        mine: list[Any] = [event for event in seen.events if event.rank == rank]
+        work = [e for e in mine if e.lane == 0 and e.kind == "computing"]
+        for step in range(len(work) // layers):
+            start, end = work[step * layers].start, work[(step + 1) * layers - 1].end
+            sums = [event.start - start for event in mine if event.lane == 1]
+            yield rank, step, end - start, sums
+
+
+def _layers(case: Case) -> int:
+    return len(case.args[0][0]) // 2
+
+
+def _beside(case: Case, seen: Observation) -> bool:
+    return case.ranks > 1 and any(event.lane == 1 for event in seen.events)
+
+
+def _is_slow(case: Case) -> bool:
+    """Whether a sum outlasts a layer of backward."""
+    return bool(case.options["latency"] > SECONDS)
+
+
+def on_time(case: Case, seen: Observation) -> Iterator[str | None]:
+    """No backward waits, each overlaps with a sum, and every bucket starts when it is full."""
+    for look in (own_thread, waits_in_the_hook, no_overlap, late):
+        yield first_said(look, case, seen)
+    if len([*_backwards(case, seen)]) != case.ranks * len(case.args[0][1]):
+        yield "backward computed something else than the layers."
+
+
+def own_thread(case: Case, seen: Observation) -> str | None:
+    """No sum on the communication thread."""
+    if case.ranks == 1 or _beside(case, seen):
+        return None
+    return (
+        "the sums ran on the rank's own thread, which computes nothing meanwhile: hand each, in "
+        "its hook, to the communication thread, `comm.background(reduce, flat)`."
+    )
+
+
+def waits_in_the_hook(case: Case, seen: Observation) -> Iterator[str]:
+    """A backward that takes longer than its layers do."""
+    computing = SECONDS * _layers(case)
+    how = "A hook only starts the sum and keeps the request; the waiting is for finish()."
+    if _is_slow(case):
+        how = (
+            "On links as slow as these a bucket is full before the last one is through: start it "
+            "all the same, sums queue up on the communication thread."
+        )
+    for rank, step, took, _ in _backwards(case, seen):
+        if took > computing + _EPS:
+            yield (
+                f"rank {rank}'s backward of step {step} computes for {computing * 1e3:.1f} ms and "
+                f"took {took * 1e3:.1f} ms: it waited. {how}"
+            )
+
+
+def no_overlap(case: Case, seen: Observation) -> Iterator[str]:
+    """A backward in which no sum starts, though some are made."""
+    for rank, step, took, sums in _backwards(case, seen):
+        first = next((each for each in sums if each >= 0), 0.0)
+        why = "Start a bucket in the hook of its last gradient: when backward has ended is too late"
+        if step:
+            why = "In step 0 something did: what counts gradients has to begin anew in every step"
+        elif rank:
+            why = "On rank 0 something does: hooks belong on every rank"
+        if first >= took:
+            yield (
+                f"rank {rank}'s first all-reduce of step {step} starts {first * 1e3:.2f} ms into "
+                f"its backward, which takes {took * 1e3:.2f} ms: nothing overlaps. {why}."
+            )
+
+
+def late(case: Case, seen: Observation) -> Iterator[str]:
+    """A bucket that does not start when it is full; on slow links one may queue behind another."""
+    for rank, step, _, sums in _backwards(case, seen) if not _is_slow(case) else ():
+        for number, group in enumerate(case.args[0][3]):
+            # The parameters of layer k are 2k and 2k + 1, and the last layer comes first.
+            full = SECONDS * (_layers(case) - min(group) // 2)
+            if not any(full - _EPS <= each < full + SECONDS / 2 for each in sums):
+                yield (
+                    f"rank {rank} has bucket {number} full {full * 1e3:.0f} ms into backward of "
+                    f"step {step}, and no sum starts then: start it in the hook of its last "
+                    "gradient; the next bucket's first one comes too late."
+                )
 
 
 def cases(seed: int) -> list[Case]:
@@ -43,7 +137,7 @@ def cases(seed: int) -> list[Case]:
         inputs = random.standard_normal((n, steps, 4, layers[0]))
         targets = random.standard_normal((n, steps, 4, layers[-1]))
         ranks = zip(inputs, targets, strict=True)
-        args = tuple((weights, x, y, groups, rate, timing.SECONDS) for x, y in ranks)
+        args = tuple((weights, x, y, groups, rate, SECONDS) for x, y in ranks)
         batches = zip(np.hstack([*inputs]), np.hstack([*targets]), strict=True)
         facts = {"want": descend(weights, [*batches], rate)}
         clock = {"latency": _SLOW if n == 5 else _QUICK, "bandwidth": 1e10}
@@ -59,7 +153,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     if not all(all_close(v["weights"], want, 1e-10) for v in seen.values):
         yield "the weights are not those of one big batch after training."
     if case.ranks > 1:
-        for look in (_one_a_bucket, timing.claim, _keeps):
+        for look in (_one_a_bucket, on_time, _keeps):
             yield first_said(look, case, seen)
 
 
@@ -296,13 +390,13 @@ EXERCISE = Exercise(
             "calls before `.grad` is there, `register_post_accumulate_grad_hook` after. And a hook "
             "that reads a loop variable sees its last value: make each hook with a function.)",
         ),
-        Mistake("waits in the hook", timing.waits_in_the_hook),
+        Mistake("waits in the hook", waits_in_the_hook),
         Mistake("does not wait", _does_not_wait),
         Mistake("not one sum a bucket", _one_a_bucket),
-        Mistake("sums on the rank's own thread", timing.own_thread),
+        Mistake("sums on the rank's own thread", own_thread),
         Mistake("rounded to float32", _rounded),
-        Mistake("starts after backward", timing.no_overlap),
-        Mistake("starts with the next bucket", timing.late),
+        Mistake("starts after backward", no_overlap),
+        Mistake("starts with the next bucket", late),
         Mistake("keeps what it started", _keeps),
     ),
     numbers=lambda case, seen: {"n": case.ranks},

@@ -93,6 +93,7 @@ def compared(case: Case, seen: Observation) -> str:
         "no dictionary": answer["kind"] != "dict",
         "missing": set(case.facts["want"]) - set(answer["found"]),
         "no variables": not handles,
+        "scope": wrong and any(name.endswith(f"/{wrong}") for name in there),
         "other name": wrong and wrong not in there,
         "fixed container": wrong and {c for c, _, _ in handles} - {container, ""},
         "default container": wrong and any(c != container for c, _, _ in handles),
@@ -289,6 +290,10 @@ no variables
 other names
     | tf.compat.v1.get_variable(name, shape) => tf.Variable(tf.zeros(shape))
     no variable of your graph is called `{name}`; there are {named}.
+a scope
+    | tf.compat.v1.get_variable(name, shape)
+        => tf.compat.v1.get_variable(f"{container}/{name}", shape)
+    ! other names
 a graph of its own
     | with tf.compat.v1.container => with tf.Graph().as_default(), tf.compat.v1.container
     ? not in the default graph

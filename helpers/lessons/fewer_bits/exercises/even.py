@@ -10,7 +10,7 @@ from typing import Any
 
 from helpers.checks.compare import number, short
 from helpers.checks.drives.calling import plain_call
-from helpers.checks.formula import wrong_number
+from helpers.checks.nine_digits import wrong_number
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.fewer_bits.algorithms.pays import break_even as reference

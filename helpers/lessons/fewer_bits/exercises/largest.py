@@ -5,7 +5,6 @@ other, each time with the error of the call before. The claim: at every step exa
 travel, those where gradient + error is largest by absolute value, ascending, int64, with what
 stands there; the new error is the rest, so that what was sent and what is owed add up to all
 gradients; what is given stays as it is. Source: Stich et al. (2018), algorithm 1.
-The 23 wrong answers make this file long.
 """
 
 from collections.abc import Iterator, Sequence
@@ -273,6 +272,17 @@ equal ones too
         => (wanted.abs() >= wanted.abs().topk(count).values[-1]).nonzero().view(-1)
     {fault} All that are as large as the smallest of the {count} largest were sent: where several
     are equal, or zero, these are more than `count`. Take the places that `topk` gives.
+places in int32
+    | return places, => return places.int(),
+    at step {step} {fault}: return tensors, the places ascending in int64, the numbers in the
+    gradient's type.
+places in a list
+    | return places, => return places.tolist(),
+    at step {step} {fault}: return tensors, the places ascending in int64, the numbers in the
+    gradient's type.
+float32
+    | gradient + error => (gradient + error).float().double()
+    {fault}
 no zeros
     | .sort().values => .sort().values; places = places[wanted[places] != 0]
     {fault} Zeros among the {count} largest were left out, as `nonzero()` does. Always `count`

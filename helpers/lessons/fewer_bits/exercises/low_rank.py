@@ -269,6 +269,9 @@ one rank alone
     | return left @ new.T, new
         => return (left @ new.T, new) if comm.size > 1 else (matrix.clone(), right.clone())
     {fault} One rank alone does as several do, P·Q′ᵀ of its own matrix, and has a Q′ too.
+float32
+    | matrix @ right) => (matrix @ right).float()).double()
+    {fault}
 M·P
     | matrix.T @ left => matrix @ left
     ? shapes do not fit

@@ -4,8 +4,6 @@ The claim: the mean over all ranks' rows, to 1e-6 (float32 will do); a tensor th
 counts as a float, and the praise says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

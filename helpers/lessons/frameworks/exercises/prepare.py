@@ -5,11 +5,10 @@ hold rank 0's afterwards, each step moves them as one process on all rows would,
 1e-10, and every gradient is averaged once, which the bytes show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from helpers.checks.common import random_weights
@@ -175,10 +174,13 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     kinds = [v["returned"] for v in seen.values if v["returned"] != "an optimizer"]
     rates = [value["rates"][0] if value["rates"] else 0.0 for value in seen.values]
     momenta = [describe(value["momentum"][0]) if value["momentum"] else "" for value in seen.values]
+    last = min(1, case.ranks - 1)  # rank 1, or 0 alone
     return {
         "n": case.ranks,
         "gave": "nothing" if "NoneType" in kinds[:1] else f"a {kinds[0]}" if kinds else "",
         "root": _root(case, seen),
+        "kept": sum(map(np.array_equal, seen.values[last]["start"], case.args[last][0])),
+        "tensors": len(case.args[0][0]),
         "rank": _kept(case, seen),
         "rate": f"{rates[0]:.3g}",
         "rate_1": f"{rates[min(1, case.ranks - 1)]:.3g}",
@@ -193,6 +195,10 @@ no broadcast
     | model.state_dict() => apart(model.state_dict())
     the initial broadcast is missing: rank {rank} starts from weights of its own. Equal gradients do
     not make unequal replicas equal. Give all ranks rank 0's parameters, `hvd.broadcast_parameters`.
+half a broadcast
+    | model.state_dict() => dict(list(model.state_dict().items())[:2])
+    the initial broadcast is not whole: rank 1 keeps {kept} of its {tensors} tensors.
+    `model.state_dict()` holds them all.
 parameters alone
     | model.state_dict() => dict(model.named_parameters())
     rank 1's model keeps a buffer of its own: a buffer, such as a batch norm's running means, is no

@@ -4,8 +4,6 @@ The claim: rank 0 loads it once, no other rank tries to, and afterwards every ra
 and buffer, its optimizer's momenta and learning rate, and knows the step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ all ranks as one process would move from rank 0's weights on all rows, in float6
 variables are sent once and every gradient is averaged once, which the bytes show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

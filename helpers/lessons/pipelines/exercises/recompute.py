@@ -8,8 +8,6 @@ random numbers that come afterwards are those that would have come anyway. Twent
 in as many places, each with its sentence, make this file long.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -217,7 +215,9 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: what is held, and how often `fn` ran."""
     if seen.trouble:
         return {}
-    return {"kept": _kept(case, seen.values[0])}
+    got, blocks = seen.values[0], case.facts["blocks"]
+    named = {"there": got["calls"][0], "blocks": count(blocks, "block")}
+    return {"kept": _kept(case, got), **named}
 
 
 _same_tensor = fails_with(
@@ -247,6 +247,8 @@ def compared(case: Case, seen: Observation) -> Any:
     got = seen.values[0]
     if not got["linked"]:
         return "no way back"
+    if got["calls"][0] > case.facts["blocks"]:
+        return "more than once there"
     held = next((key for key in ("kept", "copies", "results") if got[key]), "")
     first, *others = got["gradients"]
     none = [first is None, all(each is None for each in others)]
@@ -330,6 +332,10 @@ runs again and keeps everything
         return ctx.out.detach()
     backward runs `fn` again, and {kept} held after forward all the same: something keeps an output
     with its graph.
+runs more than once there
+    | return fn(x) => fn(x); return fn(x)
+    `fn` ran {there} times on the way there, for {blocks}: give back what the first run made; only
+    backward runs it again.
 keeps a copy of the output
     | return fn(x) => out = fn(x); ctx.out = out.clone(); return out
     nothing from inside `fn` is held, and yet more than x: a copy of the output counts too. Backward

@@ -20,7 +20,7 @@ from helpers.checks.drives.arguments import call_with_tensors
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.requests import CHANGED, changed, returned
 from helpers.checks.drives.values import Remote
-from helpers.checks.formula import wrong_number
+from helpers.checks.nine_digits import wrong_number
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
