@@ -25,5 +25,5 @@ class Part:
 
 def parts_of(lesson: str) -> tuple[Part, ...]:
     """The parts of a lesson's report; none where it has none."""
-    room = import_module(rooms()[lesson]) if lesson in rooms() else None
-    return getattr(room, "PARTS", ())
+    room = vars(import_module(rooms()[lesson])) if lesson in rooms() else {}
+    return room.get("PARTS", ())
