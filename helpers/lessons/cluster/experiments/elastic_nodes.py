@@ -24,8 +24,8 @@ from typing import Any, NamedTuple, Self
 import psutil
 
 from helpers.engine.errors import RunError
+from helpers.engine.places import PROJECT
 
-ROOT = Path(__file__).resolve().parents[4]
 LAST_LINES = 15
 KEEPER = "helpers.lessons.cluster.experiments.elastic_keeper"
 LOOK, ASK_SECONDS = 0.01, 0.2
@@ -86,7 +86,7 @@ class Nodes:
             "PYTHONUNBUFFERED": "1",
         }
         pid = self._ask(
-            command=words, folder=str(ROOT), output=str(self.output(name)),
+            command=words, folder=PROJECT, output=str(self.output(name)),
             environment={**kept, **ours, **command.settings},
         )  # fmt: skip
         if not isinstance(pid, int):
@@ -207,7 +207,7 @@ def _found(program: str) -> str:
 
 
 def _path() -> str:
-    return os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return os.pathsep.join([PROJECT, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def _last(lines: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The figures of lesson 11: codes on the number line, ranges, and what a smaller model costs."""
+"""Figures of lesson 11 on codes: on the number line, by channel, and where a range is cut."""
 
 from __future__ import annotations
 

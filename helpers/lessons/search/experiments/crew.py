@@ -14,10 +14,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from helpers.engine.places import PROJECT
 from helpers.engine.wire import receive_message, send_message
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments.crew_line import Line, packed
@@ -25,7 +25,6 @@ from helpers.lessons.search.experiments.crew_line import Line, packed
 Train = Callable[[Job, Any], tuple[float, Any]]
 PRELOAD = ("torch", "helpers.lessons.search.experiments.search_models")
 START_SECONDS, END_SECONDS = 600.0, 5.0
-_ROOT = Path(__file__).resolve().parents[4]
 
 
 class SearchFailed(RuntimeError):
@@ -45,7 +44,7 @@ class Nursery:
             raise SearchFailed("Workers of a search are forked, and this system cannot fork.")
         self.socket, theirs = socket.socketpair()
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        path = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        path = [PROJECT, *filter(None, [os.environ.get("PYTHONPATH")])]
         environment["PYTHONPATH"] = os.pathsep.join(path)
         command = [sys.executable, "-m", "helpers.lessons.search.experiments.crew_nursery"]
         with theirs:

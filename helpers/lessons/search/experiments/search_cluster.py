@@ -10,13 +10,12 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from helpers.engine.comm import Comm
+from helpers.engine.places import PROJECT
 from helpers.lessons.search.experiments import search_client, search_server
 
-ROOT = Path(__file__).resolve().parents[4]
 SCRIPT = "cluster/search_client.py"
 STEPS = 100
 
@@ -120,10 +119,10 @@ kept: list[Any] = []
 
 def in_new_python(arguments: list[str], timeout: float) -> dict[str, Any]:
     """A client as a shell starts it."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([PROJECT, *sys.path])}
     done = subprocess.run(
         [sys.executable, SCRIPT, *arguments],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout, check=False,
+        cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=timeout, check=False,
     )  # fmt: skip
     return read(done.returncode, done.stdout, done.stderr)
 

@@ -1,4 +1,4 @@
-"""The figures of lesson 14 on sharding: what a rank holds by stage, and what a step costs."""
+"""Figures of lesson 14 on time: what a step costs, link by link, with prefetching, and here."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helpers.engine.trace import Trace
-from helpers.lessons.sharding.algorithms.memory import (
-    FLOAT32_ADAM,
-    MIXED_ADAM,
-    PerParameter,
-)
+from helpers.lessons.sharding.figures.memory_view import PRECISIONS
 from helpers.notebook.figures import show
 from helpers.notebook.style import (
     BLUE,
@@ -21,8 +17,6 @@ from helpers.notebook.style import (
     measured,
     modelled,
 )
-
-PRECISIONS: dict[str, PerParameter] = {"mixed (bf16)": MIXED_ADAM, "float32": FLOAT32_ADAM}
 
 
 def seconds_by_link(rows: Mapping[str, Mapping[str, float]], computing: float) -> Any:
