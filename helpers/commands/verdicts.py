@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from helpers.commands.paths import typed
 from helpers.setup.places import ROOT
 
-RECORDER = ROOT / "tests" / "exercises" / "verdicts.py"
+RECORDER = ROOT / "tests" / "checks" / "verdicts.py"
 
 
 def verdicts(what: str, file: str, names: Sequence[str]) -> int:

@@ -59,7 +59,7 @@ def test_what_has_passed_stays_passed(kept: Path) -> None:
 
 COPIED = shutil.ignore_patterns("__pycache__", "algorithms", "instructor", "experiments", "figures")
 CHECKED = """\
-from helpers.checks import record
+from helpers.notebook import record
 from helpers.rooms import index
 from helpers.setup.places import ROOT
 

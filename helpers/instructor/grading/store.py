@@ -18,12 +18,12 @@ from helpers.rooms import folder, rooms
 HELPERS = Path(__file__).resolve().parents[2]
 # What a grade depends on: a change in any of these files and everything is graded anew.
 PARTS = (
-    "algorithms",
-    "engines",
-    "exercises",
+    "checks",
+    "engine",
+    "lessons",
     "notebook",
+    "rooms.py",
     "worker",
-    "workloads",
     "instructor/grades.py",
     "instructor/judge",
     "instructor/sandbox",
@@ -45,18 +45,21 @@ def grader_version(lesson: str, judge: str) -> str:
             digest.update(f"{package} none".encode())
     home = importlib.util.find_spec(judge.partition(":")[0])
     files = [Path(home.origin)] if home and home.origin else []
-    for part in PARTS:
-        files += [path for path in _files(HELPERS / part) if not _of_another(path, lesson)]
-    for path in sorted(set(files)):
+    for path in sorted({*files, *deciding(lesson)}):
         digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
+
+
+def deciding(lesson: str) -> list[Path]:
+    """The files of the course that a lesson's grades depend on."""
+    files = [path for part in PARTS for path in _files(HELPERS / part)]
+    return [path for path in files if not _of_another(path, lesson)]
 
 
 def _files(part: Path) -> list[Path]:
     if part.is_file():
         return [part]
-    found = part.rglob("*") if part.is_dir() else ()
-    return [p for p in found if p.is_file() and "__pycache__" not in p.parts]
+    return [p for p in part.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
 
 
 def _of_another(path: Path, lesson: str) -> bool:

@@ -14,7 +14,7 @@ from fake_judge import UNJUDGED
 
 from helpers.instructor.grading import GradingError, slots
 from helpers.instructor.grading.run import Done, Wish, grade
-from helpers.instructor.grading.store import Store, grader_version
+from helpers.instructor.grading.store import HELPERS, PARTS, Store, deciding, grader_version
 
 Grade = Callable[..., Done]
 
@@ -101,6 +101,14 @@ def test_the_version_is_of_all_that_decides(tmp_path: Path) -> None:
     assert grader_version("02", JUDGE) != grader_version("03", JUDGE)
     assert grader_version("02", JUDGE) != grader_version("02", "helpers.cli:Judge")
     assert grader_version("02", JUDGE) == grader_version("02", JUDGE)
+
+
+def test_grades_depend_on_the_lessons_own_exercises_and_on_what_judges_them() -> None:
+    files = {path.relative_to(HELPERS).as_posix() for path in deciding("02")}
+    assert all(any(f"{path}/".startswith(f"{part}/") for path in files) for part in PARTS), PARTS
+    assert {"lessons/messages/exercises/scatter.py", "checks/spec.py", "engine/virtual.py"} <= files
+    assert "lessons/pipelines/algorithms/schedules.py" in files  # what a sandbox may be given
+    assert "lessons/pipelines/exercises/run_stage.py" not in files
 
 
 @pytest.mark.parametrize("order", ["die", "raise"])
