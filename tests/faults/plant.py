@@ -1,6 +1,6 @@
 """Plant one of the faults that were written down, run a command, and take the fault out again.
 
-    python -m tests.faults.plant 3 -- .venv/bin/python -m pytest -x tests/algorithms/pipeline
+    python -m tests.faults.plant 3 -- .venv/bin/python -m pytest -x tests/lessons/pipelines
 
 Its exit status is the command's: not 0 where the fault was found. In a checkout of its own: while
 the fault is in, nothing else is to run there.
