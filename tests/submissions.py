@@ -137,7 +137,8 @@ class _Inliner(ast.NodeTransformer):
         if module == "__future__":
             return None
         if not hidden or module in self.allowed:
-            return node
+            node.names = [alias for alias in node.names if alias.name not in self.given]
+            return node if node.names else None
         names = [alias.name for alias in node.names if alias.name not in self.given]
         source = inspect.getsource(import_module(module))
         self.parts.append(_with_imports(source, names, self.allowed))

@@ -220,7 +220,8 @@ rank 0 alone
     | hvd.broadcast_optimizer_state => hvd.rank() or hvd.broadcast_optimizer_state
     ? also by those that only receive
 parameters alone
-    | model.state_dict() => dict(model.named_parameters())
+    | model.state_dict()
+        => {**dict(model.named_parameters()), **apart(dict(model.named_buffers()))}
     rank 1's model keeps a buffer, which is no parameter: send `model.state_dict()`.
 no optimizer state
     | state(optimizer => state(apart(optimizer)
@@ -239,7 +240,7 @@ step averaged
     the step was averaged: {step} is {saved} / {n}, and the other ranks' 0 are no steps. Send rank
     0's with `hvd.broadcast_object`.
 no step
-    | return int(hvd.broadcast_object(step, root_rank=0)) =>
+    | return int(hvd.broadcast_object(step, root_rank=0)) => hvd.broadcast_object(step, root_rank=0)
     `resume` gave {step}: return the step.
 """
 
