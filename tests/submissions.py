@@ -51,12 +51,17 @@ def write(path: Path, sources: Sequence[str]) -> Path:
 
 def as_cell(exercise: Exercise, function: Callable[..., Any]) -> str:
     """An answer with all that it uses, as a learner could have written it into one cell."""
-    home = inspect.getmodule(function)
-    assert home is not None
+    spec, home = inspect.getmodule(exercise.cases), inspect.getmodule(function)
+    assert spec is not None and home is not None
+    allowed = provided(exercise.lesson)
     name = next((n for n, one in vars(home).items() if one is function), function.__name__)
-    taken = _patched(function, provided(exercise.lesson)) or _with_imports(
-        inspect.getsource(home), [name], provided(exercise.lesson)
-    )
+    taken, factory = _patched(function, allowed), function.__qualname__.partition(".<locals>")[0]
+    if not taken and factory != function.__qualname__:  # made of the exercise's own answer
+        base = exercise.wrong.base[0].__name__  # type: ignore[attr-defined]
+        taken = _with_imports(inspect.getsource(home), [factory], allowed)
+        taken += "\n\n" + _with_imports(inspect.getsource(spec), [base], allowed)
+        name = f"next(f for f in {factory}({base}) if f.__name__ == {name!r})"
+    taken = taken or _with_imports(inspect.getsource(home), [name], allowed)
     body = textwrap.indent(f"{taken}\n\nreturn {name}", "    ")
     return (
         "from __future__ import annotations\n\n"
@@ -136,7 +141,8 @@ class _Inliner(ast.NodeTransformer):
         hidden = re.match(r"helpers\.lessons\.\w+\.(exercises|algorithms)\b", module)
         if module == "__future__":
             return None
-        if not hidden or module in self.allowed:
+        given = module in self.allowed or f"{module}.{node.names[0].name}" in self.allowed
+        if not hidden or given:
             node.names = [alias for alias in node.names if alias.name not in self.given]
             return node if node.names else None
         names = [alias.name for alias in node.names if alias.name not in self.given]

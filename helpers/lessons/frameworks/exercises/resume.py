@@ -220,8 +220,7 @@ rank 0 alone
     | hvd.broadcast_optimizer_state => hvd.rank() or hvd.broadcast_optimizer_state
     ? also by those that only receive
 parameters alone
-    | model.state_dict()
-        => {**dict(model.named_parameters()), **apart(dict(model.named_buffers()))}
+    | model.state_dict() => {**dict(model.named_parameters()), **apart(dict(model.named_buffers()))}
     rank 1's model keeps a buffer, which is no parameter: send `model.state_dict()`.
 no optimizer state
     | state(optimizer => state(apart(optimizer)

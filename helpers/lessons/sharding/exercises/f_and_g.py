@@ -317,7 +317,7 @@ no gradient at all
     | partial(sum_over_ranks, comm) => lambda x: sum_over_ranks(comm, x.detach())
     ? have no gradient
 g in place
-    | x.clone(memory_format=torch.contiguous_format) => x
+    | x.clone(memory_format=torch.contiguous_format) => x.contiguous()
     ? g changed the tensor
 f in place
     | gradients[0].clone(memory_format=torch.contiguous_format) => gradients[0]
