@@ -155,12 +155,12 @@ def build(check: bool, run: bool, lessons: tuple[str, ...]) -> int:
 @click.option("--roster", help="The class list: Canvas's or Moodle's CSV, or a name a line.")
 @click.option("--key", help="The file of the key behind the hidden cases; otherwise your own.")
 @click.option("--mistakes", metavar="FILE", help="A table of your own class's mistakes.")
-@click.argument("what", nargs=-1, required=True, metavar="FOLDER | merge PART... | stats OUT...")
+@click.argument("what", nargs=-1, required=True, metavar="FOLDER | stats OUT...")
 def grade(what: tuple[str, ...], **options: Any) -> int:
     """Grade a folder of submissions: FOLDER/<student>/NN_name.ipynb or FOLDER/<student>.ipynb.
 
-    Stopped at any moment, the same command goes on. With merge, the folders that several --shard
-    runs made become one. With stats, the folders of several terms are compared.
+    Stopped at any moment, the same command goes on. With stats, the folders of several terms are
+    compared.
     """
     from helpers.commands.grade import grade as run
 

@@ -45,9 +45,7 @@ class FakeJudge:
     def grade(self, path: Path, submission: str, seed: int) -> Any:
         self.note(path)
         told = first_cell(path)
-        time.sleep(told.get("sleep", 0))
-        while "until" in told and not os.path.exists(told["until"]):
-            time.sleep(0.01)
+        self.wait(told)
         order = _obey(told.get("do", ""), path, told.get("then", ""))
         grades = tuple(_grade(i, submission, seed) for i in range(len(EXERCISES)))
         if order == "unjudged":
@@ -57,11 +55,17 @@ class FakeJudge:
         )
         return SimpleNamespace(grade=made, seconds=0.25, crashes=1)
 
+    def wait(self, told: dict[str, Any]) -> None:
+        """As long as it is told."""
+        time.sleep(told.get("sleep", 0))
+        while "until" in told and not os.path.exists(told["until"]):
+            time.sleep(0.01)
+
     def note(self, path: Path) -> None:
-        """Write the call down: by whom, and of what."""
+        """Write the call down: by whom, and of whom."""
         if log := os.environ.get("FAKE_JUDGE_LOG"):
             with open(log, "a", encoding="utf-8") as file:
-                file.write(f"{self.called} {path.name if path.stem != '02_messages' else path}\n")
+                file.write(f"{self.called} {path.parent.name}\n")
 
     def close(self) -> None:
         pass

@@ -1,50 +1,40 @@
 """Slots of the grader in this process: no process starts, and no clock but the test's own goes on.
 
 What `helpers.instructor.grading.slots` starts as a process is here a judge of fake_judge.py, which
-says what it has to say when it is looked at. Where nobody says anything, the clock moves on by what
-was waited. So a watch of minutes takes milliseconds, and nothing in it depends on the machine.
+says what it has to say when it is waited for. Where nobody says anything, the clock moves on by
+what was waited. So a watch of minutes takes milliseconds, and nothing depends on the machine.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
-import selectors
-import socket
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from helpers.instructor.grading import arrivals, edited, slots, watch
-from helpers.instructor.grading.slot import graded
-from helpers.instructor.grading.slots import GradingJob, Slot
+from helpers.instructor.grading import slots, watch
+from helpers.instructor.grading.slots import Job, Settings
 from tests import fake_judge
 
 
 class Clock:
-    """Seconds that pass where somebody waits; stands in for the module `time`.
-
-    meanwhile: goes on by a step whenever they do.
-    """
+    """Seconds that pass where somebody waits; stands in for the module `time`."""
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.meanwhile: Iterator[object] = iter(())
 
     def monotonic(self) -> float:
         return self.now
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
-        next(self.meanwhile, None)
 
 
 class Judge(fake_judge.FakeJudge):
-    """Its call is noted when it is given a submission, not when it answers."""
+    """Grades at once; its slot waits instead, before it says so."""
 
     serial = itertools.count()
 
@@ -52,73 +42,46 @@ class Judge(fake_judge.FakeJudge):
         super().__init__(lesson, mode, slot)
         self.called = f"slot-{next(self.serial)}"
 
-    def note(self, path: Path) -> None:
-        pass
+    def wait(self, told: dict[str, Any]) -> None:
+        self.told = told
 
 
-class FakeSlot(Slot):
-    """A slot whose process is only said to be one."""
+class FakeSlot(slots.Slot):
+    """A slot whose process is only said to be one; it is its own channel."""
 
-    def __init__(
-        self, number: int, lesson: str, mode: Any, judge: str, log: Path, mistakes: str
-    ) -> None:
-        self.number, self.job, self.ready, self._left = number, None, False, b""
-        self.since = slots.time.monotonic()
-        self.socket, self.theirs = socket.socketpair()
-        self.given: GradingJob | None = None
+    def __init__(self, number: int, settings: Settings) -> None:
+        self.number, self.said = number, list[Any]()
+        self.channel: Any = self
         try:
-            self.judge = Judge(lesson, mode, number)
-            self.say({"ready": True})
+            self.judge = Judge(settings.lesson, settings.mode, number)
+            self.said.append("ready")
         except fake_judge.Died:
-            self.theirs.close()
+            self.said.append(None)
         except RuntimeError as error:
-            self.say({"unable": str(error)})
+            self.said.append(f"RuntimeError: {error}")
 
-    def say(self, message: dict[str, Any]) -> None:
-        """Send one line to the grader."""
-        self.theirs.sendall(json.dumps(message).encode() + b"\n")
+    def send(self, job: Job | None) -> None:
+        self.job, self.since = job, slots.time.monotonic()
+        if job is not None and hasattr(self, "judge"):
+            try:
+                self.said.append(slots.graded(self.judge, job))
+            except fake_judge.Died:
+                self.said.append(None)
 
-    def give(self, job: GradingJob) -> None:
-        self.job = self.given = job
-        self.since = slots.time.monotonic()
-        fake_judge.FakeJudge.note(self.judge, job.path)
-
-    def answers(self) -> bool:
-        """Say what comes of the job; False where there is none, or it takes longer."""
-        job = self.given
-        if job is None or self._takes_longer(fake_judge.first_cell(job.path)):
-            return False
-        self.given = None
-        told = {"path": str(job.path), "submission": job.name, "seed": job.seed}
-        try:
-            self.say(graded(self.judge, told))
-        except fake_judge.Died:
-            self.theirs.close()
-        return True
-
-    def _takes_longer(self, told: dict[str, Any]) -> bool:
+    def speaks(self) -> bool:
+        """Whether it has something to say by now."""
+        if not self.said or not isinstance(self.said[0], slots.Answer):
+            return bool(self.said)
+        told = self.judge.told
         if "until" in told and not Path(told["until"]).exists():
-            return True
-        return bool(slots.time.monotonic() - self.since < told.get("sleep", 0))
+            return False
+        return bool(slots.time.monotonic() - self.since >= told.get("sleep", 0))
+
+    def hear(self) -> Any:
+        return self.said.pop(0)
 
     def end(self, kindly: bool) -> None:
-        self.theirs.close()
-        self.socket.close()
-
-
-class Selector(selectors.SelectSelector):
-    """Hears what slots say; one of those that grade answers at each look."""
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__()
-        self.clock = clock
-
-    def select(self, timeout: float | None = None) -> Any:
-        any(key.data.answers() for key in list(self.get_map().values()))
-        heard = super().select(0)
-        if not heard:
-            self.clock.sleep(timeout or 0.0)
-        return heard
+        pass
 
 
 def _dies(code: int) -> None:
@@ -128,13 +91,17 @@ def _dies(code: int) -> None:
 def install(patch: pytest.MonkeyPatch) -> Clock:
     """Let all that a test grades be graded in this process, on the clock that is returned."""
     clock = Clock()
-    selecting = {"DefaultSelector": lambda: Selector(clock), "EVENT_READ": selectors.EVENT_READ}
-    patch.setattr(slots, "selectors", SimpleNamespace(**selecting))
+
+    def wait(channels: Sequence[FakeSlot], patience: float) -> list[FakeSlot]:
+        heard = [one for one in channels if one.speaks()][:1]
+        if not heard:
+            clock.sleep(patience)
+        return heard
+
     patch.setattr(slots, "Slot", FakeSlot)
+    patch.setattr(slots, "wait", wait)
     for module in (slots, watch):
         patch.setattr(module, "time", clock)
-    for name, home in (("Arrivals", arrivals), ("Telling", edited), ("Edited", edited)):
-        patch.setattr(watch, name, partial(getattr(home, name), clock=clock.monotonic))
     patch.setattr(fake_judge, "end_process", _dies)
     patch.setattr(fake_judge, "time", SimpleNamespace(sleep=lambda seconds: None))
     return clock

@@ -6,7 +6,6 @@ import re
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from helpers.commands.paths import typed
@@ -14,10 +13,7 @@ from helpers.instructor.grades import Mode
 from helpers.instructor.grading import GradingError, Interrupted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from helpers.instructor.grading.run import Wish
-    from helpers.instructor.report.sheet import Sheet
+    from helpers.instructor.grading.run import Done, Wish
 
 WRONG = 2  # the exit status where grading cannot begin
 SOME_FAILED = 1
@@ -38,19 +34,17 @@ def grade(
     watch: bool = False,
     until_idle: float | None = None,
 ) -> int:
-    """Grade a folder, watch one, merge parts or compare terms; returns the exit status."""
+    """Grade a folder, watch one or compare terms; returns the exit status."""
     try:
         if until_idle is not None and not watch:
             raise GradingError("--until-idle says when a watch ends: give --watch, too.")
-        if watch and what[0] in ("merge", "stats"):
-            raise GradingError(f"--watch is for a folder of submissions, not for {what[0]}.")
+        if watch and (what[0] == "stats" or shard != "1/1"):
+            with_what = "stats" if what[0] == "stats" else "one part of a class"
+            raise GradingError(f"--watch is for a folder of submissions, not for {with_what}.")
         if what[0] == "stats":
             return _stats(what[1:], out)
         if out is None:
             raise GradingError("Say where the grades go, for instance --out GRADES.")
-        if what[0] == "merge":
-            _only_parts(shard, roster, key, mistakes)
-            return _merge(what[1:], out)
         if len(what) > 1:
             raise GradingError(f"Name one folder of submissions, not {len(what)}.")
         if lesson is None:
@@ -60,11 +54,8 @@ def grade(
     except GradingError as error:
         print(error, file=sys.stderr)
         return WRONG
-    except Interrupted as stopped:
+    except (Interrupted, KeyboardInterrupt) as stopped:
         print(f"\nInterrupted. {stopped} Run the same command to go on.", file=sys.stderr)
-        return 130
-    except KeyboardInterrupt:
-        print("\nInterrupted. Run the same command to go on.", file=sys.stderr)
         return 130
     except OSError as error:  # a full disk, a file that somebody else owns
         print(
@@ -88,32 +79,36 @@ def _wish(
 ) -> Wish:
     """What was asked for. Raises GradingError."""
     from helpers.instructor.grading.run import JUDGE, Wish
+    from helpers.instructor.sandbox import missing
     from helpers.setup.machine import usable_cores
 
     if not re.fullmatch(r"\d{1,2}", lesson):
         raise GradingError(f"{lesson!r} is not a lesson's number; give one such as --lesson 03.")
-    wish = Wish(
-        typed(folder),
-        lesson.zfill(2),
-        typed(out),
-        jobs or max(1, int(usable_cores())),
-        sandbox,
-        _shard(shard),
-        typed(roster) if roster else None,
-        typed(key) if key else None,
-        JUDGE,
-    )
-    if sandbox == "bubblewrap":
-        from helpers.instructor.sandbox import missing
-
-        lack = missing()
-        if lack:
-            raise GradingError(lack)
+    number = lesson.zfill(2)
+    part = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", shard)
+    if not part or int(part[1]) > int(part[2]):
+        raise GradingError(
+            f"--shard is {shard!r}; write I/N, such as 1/8 for the first of 8 parts."
+        )
+    table = ""
     if mistakes:
         from helpers.instructor.mistakes import read
 
-        wish = replace(wish, mistakes=read(typed(mistakes), wish.lesson))
-    return wish
+        table = read(typed(mistakes), number)
+    if sandbox == "bubblewrap" and (lack := missing()):
+        raise GradingError(lack)
+    return Wish(
+        typed(folder),
+        number,
+        typed(out),
+        jobs or max(1, int(usable_cores())),
+        sandbox,
+        (int(part[1]), int(part[2])),
+        typed(roster) if roster else None,
+        typed(key) if key else None,
+        JUDGE,
+        table,
+    )
 
 
 def _grade(wish: Wish) -> int:
@@ -121,12 +116,14 @@ def _grade(wish: Wish) -> int:
 
     done = run(wish)
     figures = f"{done.graded} graded, {done.cached} unchanged since an earlier run"
-    print(f"{len(done.sheet.entries)} submissions: {figures}.")
-    if done.sheet.stamp:
-        print(done.sheet.stamp)
-    print(f"Grades: {wish.out / 'grades.csv'}\nThe class: {wish.out / 'class.html'}")
-    _tell_choices(done.sheet)
-    _tell_not_judged(done.sheet, wish.out)
+    number, of = wish.shard
+    if of > 1:
+        print(f"{len(done.sheet.entries)} submissions in part {number} of {of}: {figures}.")
+        print("When all parts are graded, the same command without --shard writes the reports.")
+    else:
+        print(f"{len(done.sheet.entries)} submissions: {figures}.")
+        print(f"Grades: {wish.out / 'grades.csv'}\nThe class: {wish.out / 'class.html'}")
+    _tell(done, wish)
     if done.failed:
         print(
             f"At {len(done.failed)} of them the grader itself failed ({', '.join(done.failed)}); "
@@ -142,86 +139,38 @@ def _watch(wish: Wish, until_idle: float | None) -> int:
     print(
         f"Watching {wish.folder}; Ctrl-C ends it. The class: {wish.out / 'class.html'}", flush=True
     )
-    seen = watch(wish, lambda said: print(time.strftime("%H:%M:%S"), said, flush=True), until_idle)
-    count = len(seen.sheet.entries) if seen.sheet else 0
-    print(f"{count} submissions: {seen.graded} graded since this began.")
-    if seen.sheet and seen.sheet.stamp:
-        print(seen.sheet.stamp)
-    if seen.sheet:
-        _tell_not_judged(seen.sheet, wish.out)
+    done = watch(wish, lambda said: print(time.strftime("%H:%M:%S"), said, flush=True), until_idle)
+    print(f"{len(done.sheet.entries)} submissions: {done.graded} graded since this began.")
+    _tell(done, wish)
     return 0
 
 
-def _tell_not_judged(sheet: Sheet, out: Path, how: str = "Run the same command") -> None:
-    """Name the submissions of which something is not judged, and say what to do.
-
-    how: in which they are asked again.
-    """
-    names = [entry.grade.submission for entry in sheet.not_judged]
-    if not names:
-        return
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    print(
-        f"Not judged in full: {len(names)} ({', '.join(names[:MOST_NAMES])}{more}). That says "
-        f"nothing about the answers. {how}, which asks these again, or give points by hand in "
-        f"{out / 'overrides.csv'}.",
-        file=sys.stderr,
-    )
-
-
-def _tell_choices(sheet: Sheet) -> None:
-    """Say which notebook was taken where there were several, or that none was."""
+def _tell(done: Done, wish: Wish) -> None:
+    """What is to be known of all grades, of which notebook was taken, and of what is not judged."""
     from helpers.instructor.grading.discover import SEVERAL
 
+    sheet = done.sheet
+    if sheet.stamp:
+        print(sheet.stamp)
     several = [one for one in sheet.entries if one.taken or one.grade.note.startswith(SEVERAL)]
-    told = [f"{one.grade.submission}: {one.taken or one.grade.note}" for one in several]
-    for line in told[:MOST_CHOICES]:
-        print(line)
-    if len(told) > MOST_CHOICES:
-        print(f"So it is at {len(told) - MOST_CHOICES} more; the page of the class has them all.")
-
-
-def _only_parts(shard: str, roster: str | None, key: str | None, mistakes: str | None) -> None:
-    """Refuse what a merge could only ignore. Raises GradingError."""
-    options = {
-        "--shard": shard != "1/1",
-        "--roster": roster,
-        "--key": key,
-        "--mistakes": mistakes,
-    }
-    given = [name for name, value in options.items() if value]
-    if given:
-        raise GradingError(
-            f"A merge takes over what the parts hold: give {' and '.join(given)} where each part "
-            "is graded, the same class list, key and mistakes for all of them."
+    for one in several[:MOST_CHOICES]:
+        print(f"{one.grade.submission}: {one.taken or one.grade.note}")
+    if len(several) > MOST_CHOICES:
+        print(f"So it is at {len(several) - MOST_CHOICES} more; the page of the class has all.")
+    names = [entry.grade.submission for entry in sheet.not_judged]
+    if names:
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        print(
+            f"Not judged in full: {len(names)} ({', '.join(names[:MOST_NAMES])}{more}). That says "
+            "nothing about the answers. Run the same command, which asks these again, or give "
+            f"points by hand in {wish.out / 'overrides.csv'}.",
+            file=sys.stderr,
         )
 
 
-def _merge(parts: Sequence[str], out: str) -> int:
-    from helpers.instructor.grading.merge import merge
-
-    if not parts:
-        raise GradingError("Name the folders of the parts, for instance grade merge part-* --out …")
-    sheet = merge([typed(part) for part in parts], typed(out))
-    print(f"{len(sheet.entries)} submissions of {len(parts)} parts are in {typed(out)}.")
-    _tell_choices(sheet)
-    _tell_not_judged(sheet, typed(out), "Grade their parts once more and join them")
-    return 0
-
-
 def _stats(terms: Sequence[str], out: str | None) -> int:
-    from helpers.instructor.statistics.stats import statistics
+    from helpers.instructor.statistics import statistics
 
     for line in statistics([typed(term) for term in terms], typed(out) if out else None):
         print(line)
     return 0
-
-
-def _shard(given: str) -> tuple[int, int]:
-    """ "2/5" as (2, 5). Raises GradingError."""
-    found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", given)
-    if not found or int(found[1]) > int(found[2]):
-        raise GradingError(
-            f"--shard is {given!r}; write I/N, such as 1/8 for the first of 8 parts."
-        )
-    return int(found[1]), int(found[2])

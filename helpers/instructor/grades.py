@@ -63,6 +63,11 @@ class SubmissionGrade:
     note: str = ""
 
     @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What came of each exercise."""
+        return tuple(e.outcome for e in self.exercises)
+
+    @property
     def not_judged(self) -> tuple[str, ...]:
         """Numbers of the exercises of which nothing was decided."""
         return tuple(e.number for e in self.exercises if e.outcome == NOT_JUDGED)
@@ -79,7 +84,7 @@ class SubmissionGrade:
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON data."""
-        return asdict(self) | {"exercises": [asdict(e) for e in self.exercises]}
+        return asdict(self)
 
 
 def from_json(data: Mapping[str, Any]) -> SubmissionGrade:

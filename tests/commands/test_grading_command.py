@@ -28,7 +28,7 @@ def refuse(*arguments: Any, **keywords: Any) -> str:
     return "Install bubblewrap: sudo apt-get install bubblewrap"
 
 
-def test_without_a_sandbox_it_says_what_to_install(
+def test_without_a_sandbox_it_says_what_to_install_unless_that_is_on_purpose(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hand_in(tmp_path / "in", "ann")
@@ -38,17 +38,8 @@ def test_without_a_sandbox_it_says_what_to_install(
     told = capsys.readouterr()
     assert "sudo apt-get install bubblewrap" in told.err and "Traceback" not in told.err
     assert not (tmp_path / "out").exists()
-
-
-def test_without_a_sandbox_on_purpose(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hand_in(tmp_path / "in", "ann")
-    monkeypatch.setattr("helpers.instructor.sandbox.missing", refuse)
-    asked = ["grade", str(tmp_path / "in"), "--lesson", "02", "--out", str(tmp_path / "out")]
     assert cli.main([*asked, "--sandbox", "none"]) == 0
     assert "Not sandboxed" in capsys.readouterr().out
-    assert (tmp_path / "out" / "NOT_SANDBOXED.txt").exists()
 
 
 @pytest.mark.parametrize(
@@ -61,16 +52,11 @@ def test_without_a_sandbox_on_purpose(
         (["in", "--out", "out", "--lesson", "02", "--shard", "3/2"], "--shard is '3/2'"),
         (["in", "--out", "out", "--lesson", "02", "--shard", "0/2"], "--shard is '0/2'"),
         (["nowhere", "--out", "o", "--lesson", "02", "--sandbox", "none"], "There is no folder"),
-        (["merge", "--out", "out"], "Name the folders of the parts"),
-        (["merge", "in", "--out", "out"], "holds no finished part"),
-        (
-            ["merge", "in", "--out", "out", "--roster", "c"],
-            "give --roster where each part is graded",
-        ),
         (["--out", "out"], "Missing argument"),
         (["in", "--lesson", "02"], "Say where the grades go"),
         (["in", "--out", "out", "--lesson", "02", "--until-idle", "5"], "give --watch, too"),
-        (["merge", "in", "--out", "out", "--watch"], "not for merge"),
+        (["stats", "in", "--out", "out", "--watch"], "not for stats"),
+        (["in", "--out", "out", "--watch", "--shard", "1/2"], "not for one part of a class"),
     ],
 )
 def test_what_is_wrong_is_told_in_a_sentence(
@@ -155,9 +141,6 @@ def test_it_names_who_was_not_judged_in_full(
     assert cli.main([*asked, "--sandbox", "none"]) == 1
     said = "Not judged in full: 7 (s0, s1, s2, s3, s4 and 2 more)."
     assert f"{said} That says nothing about the answers. Run the same" in capsys.readouterr().err
-    assert cli.main(["grade", "merge", str(out), "--out", str(tmp_path / "merged")]) == 0
-    assert f"{said} That says nothing about the answers. Grade their" in capsys.readouterr().err
-    assert (tmp_path / "merged" / "grades.csv").read_text().count("not judged") == 7
 
 
 def test_a_second_download_is_told_to_instructor_and_student(
@@ -178,10 +161,22 @@ def test_a_second_download_is_told_to_instructor_and_student(
     for where in ("students/ann-*", "gradescope/ann-*/results.json"):
         pages += [str(p.relative_to(out)) for p in out.glob(where)]
     assert len(pages) == 4 and all(said in (out / page).read_text() for page in pages)
-    merged = ["grade", "merge", str(out), "--out", str(tmp_path / "merged")]
-    assert cli.main(merged) == 0
-    assert said in capsys.readouterr().out
-    assert (tmp_path / "merged" / "grades.json").read_bytes() == (out / "grades.json").read_bytes()
+
+
+def test_a_watch_and_a_part_say_what_they_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("ann", "bob"):
+        hand_in(tmp_path / "in", name)
+    asked = ["grade", str(tmp_path / "in"), "--lesson", "02", "--out", str(tmp_path / "out")]
+    asked += ["--sandbox", "none"]
+    assert cli.main([*asked, "--shard", "1/2"]) == cli.main([*asked, "--shard", "2/2"]) == 0
+    assert "the same command without --shard writes the reports" in capsys.readouterr().out
+    hand_in(tmp_path / "in", "carl")
+    assert cli.main([*asked, "--watch", "--until-idle", "5"]) == 0
+    said = capsys.readouterr().out
+    assert "With a result from before: 2." in said and " carl: " in said
+    assert "3 submissions: 1 graded since this began." in said
 
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
@@ -194,3 +189,40 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
     asked = ["grade", str(tmp_path / "in"), "--lesson", "02", "--out", str(tmp_path / "out")]
     assert cli.main([*asked, "--sandbox", "none"]) == 2
     assert "No space left on device" in capsys.readouterr().err
+
+
+ASKED = ("my class", "03", "out", "grading.key", "--roster", "class list.csv")
+ARRAY = {"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "5", "SLURM_CPUS_PER_TASK": "8"}
+PART = (
+    "grade my class --lesson 03 --out out --shard 2/{all} --key grading.key --jobs 8 "
+    "--roster class list.csv\n"
+)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("arguments", "environment", "said"),
+    [
+        (ASKED, ARRAY, PART.format(all=5)),
+        (ASKED, {**ARRAY, "SLURM_ARRAY_TASK_COUNT": "1", "PARTS_IN_ALL": "9"}, PART.format(all=9)),
+        (["folder"], ARRAY, "Use: sbatch"),
+        (ASKED, {}, "one task of an array"),
+        (ASKED, {**ARRAY, "SLURM_ARRAY_TASK_MIN": "0"}, "The array is not 1-N"),
+    ],
+)
+def test_a_slurm_task_grades_its_part(
+    tmp_path: Path, arguments: list[str], environment: dict[str, str], said: str
+) -> None:
+    course = tmp_path / "course"  # only prints its arguments
+    course.write_text('#!/bin/sh\necho "$@"\n')
+    course.chmod(0o755)
+    told = subprocess.run(
+        ["bash", ROOT / "cluster" / "grade.slurm", *arguments],
+        env={"PATH": os.environ["PATH"], "SLURM_SUBMIT_DIR": str(tmp_path), **environment},
+        cwd="/",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert said in told.stdout and bool(told.returncode) == (not said.startswith("grade"))

@@ -127,7 +127,7 @@ def a_sheet(*dids: str) -> Sheet:
         one = ExerciseGrade("02.2", "A tree", outcome, 0.0, 3.0, hint=hint, did=word)
         grade = SubmissionGrade(f"student {number}", "02", 1, "none", (one,))
         person = Person(grade.submission)
-        entries.append(Entry(f"id{number}", "raw", grade, (), person, False, True, ""))
+        entries.append(Entry(f"id{number}", grade, (), person, True))
     column = Column("02.2", "A tree", 3.0)
     return Sheet("02", "Messages", "none", "print", "version", (column,), tuple(entries))
 
@@ -135,7 +135,7 @@ def a_sheet(*dids: str) -> Sheet:
 def test_the_class_page_puts_together_who_did_the_same() -> None:
     sheet = a_sheet("x", "", "y", "x", "", "x", "", "", "", "")
     groups = unknown(sheet)
-    assert [[name for _, name in group.who] for group in groups] == [
+    assert [[entry.grade.submission for entry in group.who] for group in groups] == [
         ["student 0", "student 3", "student 5"],
         ["student 2"],
     ]

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,14 @@ from typing import Any
 
 from helpers.instructor.grading import GradingError
 
-TEMPORARY = ".tmp"
 SLUG_LENGTH = 40
+# Control characters, and those that turn the direction of a text.
+HIDDEN = "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
+BUT_LINES = rf"(?![\n\t]){HIDDEN}"
+# What begins a formula, and what such a program skips before one (OWASP, "CSV injection").
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# What `file_name` makes, and what is half written of it.
+OURS = re.compile(r"\.?[a-z0-9-]+-[0-9a-f]{8}(-\d+)?(\.html)?(\.tmp)?")
 
 
 def printable(text: str, lines: bool = False) -> str:
@@ -24,25 +31,16 @@ def printable(text: str, lines: bool = False) -> str:
     lines: whether line ends and tabs stay.
     """
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    kept = "\n\t" if lines else ""
-    if text.translate({ord(c): None for c in kept}).isprintable():
-        return text  # nearly always, and quick
-    shown = [c if c in kept or not _hidden(c) else _escaped(c) for c in text]
-    return "".join(shown)
+    return re.sub(
+        BUT_LINES if lines else HIDDEN,
+        lambda found: found[0].encode("unicode_escape").decode("ascii"),
+        text,
+    )
 
 
-def _hidden(character: str) -> bool:
-    """Whether it is a control character, or one that turns the direction of a text."""
-    category = unicodedata.category(character)
-    turns = unicodedata.bidirectional(character) in _TURNS
-    return category in ("Cc", "Zl", "Zp") or turns
-
-
-_TURNS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+def formula_safe(cell: str) -> str:
+    """A cell that a spreadsheet shows and does not compute: an apostrophe before a formula."""
+    return f"'{cell}" if cell.startswith(FORMULA) else cell
 
 
 def everywhere_printable(value: Any) -> Any:
@@ -64,25 +62,17 @@ def file_name(raw: str) -> str:
     return f"{slug[:SLUG_LENGTH].rstrip('-') or 'submission'}-{digest}"
 
 
-def write(path: Path, data: bytes, durable: bool = False) -> None:
+def write(path: Path, data: bytes) -> None:
     """Write a file as a whole or not at all, whenever this process is killed.
 
-    durable: also where the machine loses its power.
+    What is there already is let be.
     """
+    if path.is_file() and path.read_bytes() == data:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}{TEMPORARY}")
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        if durable:
-            os.fsync(file.fileno())
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_bytes(data)
     os.replace(temporary, path)
-    if durable and os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def as_json(data: Any) -> bytes:
@@ -95,50 +85,35 @@ def keep_only(folder: Path, names: set[str]) -> None:
 
     Only names that `file_name` makes are touched.
     """
-    ours = re.compile(r"[a-z0-9-]+-[0-9a-f]{8}(-\d+)?(\.html|\.json)?")
     for found in folder.iterdir() if folder.is_dir() else ():
-        if found.name.startswith(".") and found.name.endswith(TEMPORARY):
-            found.unlink()
-        elif found.name in names or not ours.fullmatch(found.name):
+        if found.name in names or not OURS.fullmatch(found.name):
             continue
-        elif found.is_dir() and not found.is_symlink():
-            (found / "results.json").unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # it holds something of somebody else's
-                found.rmdir()
+        if found.is_dir() and not found.is_symlink():
+            shutil.rmtree(found)
         else:
             found.unlink()
 
 
 @contextlib.contextmanager
-def owned(out: Path) -> Iterator[None]:
+def owned(out: Path, shared: bool = False) -> Iterator[None]:
     """Hold OUT, so that no second grader writes in it. Raises GradingError where one does.
 
-    The system releases the lock when its holder ends, however it ends.
+    shared: others may hold it, too, who share it. The system releases the lock when its holder
+    ends, however it ends.
     """
+    import fcntl
+
     run = out / "run"
     try:
         run.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(run / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = open(run / "lock", "ab")  # noqa: SIM115
     except OSError as error:
         raise GradingError(f"{out} cannot be written ({error.strerror}).") from None
-    try:
-        if not _locked(descriptor):
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_NB | (fcntl.LOCK_SH if shared else fcntl.LOCK_EX))
+        except BlockingIOError:
             raise GradingError(
                 f"Another grader is at work in {out}; wait until it is done, or name another --out."
-            )
+            ) from None
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    """Whether the lock is ours now; always where the system has no `flock` (Windows)."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

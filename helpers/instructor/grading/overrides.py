@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from helpers.instructor.grades import NOT_JUDGED, SubmissionGrade
 from helpers.instructor.grading import GradingError
-from helpers.instructor.grading.files import printable, write
+from helpers.instructor.grading.files import formula_safe, printable, write
 from helpers.instructor.grading.roster import read_table
-from helpers.instructor.report.cells import formula_safe
 
 FILE = "overrides.csv"
 HEADER = ["submission", "exercise", "points", "comment"]
@@ -25,10 +24,6 @@ class Override:
     points: float
     comment: str
     was: float = 0.0
-
-    def as_json(self) -> dict[str, str | float]:
-        """As plain JSON data."""
-        return asdict(self)
 
 
 Overrides = dict[str, dict[str, Override]]  # by submission's name, then by exercise

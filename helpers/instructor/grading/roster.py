@@ -7,7 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.instructor.grading import GradingError
@@ -42,10 +42,6 @@ class Person:
     participant: str = ""
     email: str = ""
     modified: str = ""
-
-    def as_json(self) -> dict[str, str]:
-        """As plain JSON data."""
-        return asdict(self)
 
     @property
     def called(self) -> str:

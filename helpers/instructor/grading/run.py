@@ -1,31 +1,33 @@
-"""`./course grade FOLDER`: from a folder of submissions to results and reports."""
+"""`./course grade FOLDER`: what lies in a folder is judged, unless it was before, and reported."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import socket
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from helpers.instructor.grades import NOT_JUDGED, Mode, SubmissionGrade
+from helpers.instructor.grades import NOT_JUDGED, Mode, Outcome, SubmissionGrade
 from helpers.instructor.grading import GradingError, Interrupted, overrides, seeds
 from helpers.instructor.grading.assemble import (
-    Found,
-    Load,
+    ABSENT,
+    People,
     columns,
-    found,
-    sheet,
+    entry,
+    whose,
     without_points,
 )
-from helpers.instructor.grading.discover import lesson_file
-from helpers.instructor.grading.files import owned
-from helpers.instructor.grading.overrides import Overrides
+from helpers.instructor.grading.discover import Submission, discover, lesson_file
+from helpers.instructor.grading.files import as_json, owned, write
 from helpers.instructor.grading.progress import Progress
-from helpers.instructor.grading.slots import Answer, GradingJob, Slots
-from helpers.instructor.grading.store import Store, contents, digest, grader_version
-from helpers.instructor.report.sheet import Column, Sheet
+from helpers.instructor.grading.roster import read_roster
+from helpers.instructor.grading.slots import Answer, Job, Settings, Slots
+from helpers.instructor.grading.store import Store, contents, grader_version
+from helpers.instructor.report.sheet import Sheet
 from helpers.instructor.report.write import write_reports
 
 JUDGE = "helpers.instructor.judge:Judge"
@@ -62,95 +64,253 @@ class Done:
     failed: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What every grade of a run goes by: the exercises, the key, the version of the grader."""
-
-    wish: Wish
-    title: str
-    columns: tuple[Column, ...]
-    key: bytes
-    version: str
-
-    @property
-    def points(self) -> dict[str, float]:
-        """What each exercise gives at most."""
-        return {column.number: column.points for column in self.columns}
-
-    def seed(self, raw: str) -> int:
-        """Of the hidden cases of a submission, by its name on disk."""
-        return seeds.seed(self.key, self.wish.lesson, raw)
-
-    def digest(self, notebook: bytes, raw: str) -> str:
-        """What the result of a submission with these contents belongs to."""
-        return digest(notebook, self.version, self.seed(raw), self.wish.mode)
-
-    def sheet(self, all_of_them: Found, load: Load, by_hand: Overrides) -> Sheet:
-        """The sheet of these submissions. load: the grade of an id, where there is one."""
-        wish = self.wish
-        empty = Sheet(
-            wish.lesson,
-            self.title,
-            wish.mode,
-            seeds.fingerprint(self.key),
-            self.version,
-            self.columns,
-            (),
-            roster=wish.roster is not None,
-            canvas=all_of_them.canvas,
-            shard="{}/{}".format(*wish.shard) if wish.shard[1] > 1 else "",
-        )
-        return sheet(empty, all_of_them, load, by_hand, self.seed)
-
-    def keep(self, store: Store, answer: Answer, digest: str) -> SubmissionGrade:
-        """Keep what came of a job, and how long it took."""
-        job, grade = answer.job, answer.grade or _stands_for(answer.job, self.wish)
-        kept = store.save(job.id, digest, grade.as_json(), failed=not answer.is_whole)
-        _note_time(self.wish.out / "run", job, answer.seconds, answer.crashes)
-        return kept
-
-
-def terms(wish: Wish) -> Terms:
-    """What a run goes by. Raises GradingError."""
-    title = lesson_file(wish.lesson)[3:].removesuffix(".ipynb").replace("_", " ").capitalize()
-    version = grader_version(wish.lesson, wish.judge)
-    if wish.mistakes:
-        version = hashlib.sha256(f"{version} {wish.mistakes}".encode()).hexdigest()[:16]
-    return Terms(wish, title, columns(wish.lesson), seeds.load_key(wish.key), version)
-
-
 def grade(wish: Wish) -> Done:
-    """Grade what is not graded yet, then write the reports.
+    """Grade what is not graded yet, then write the reports, of a part's submissions none.
 
     Raises GradingError where something is wrong before grading, Interrupted after Ctrl-C. Killed at
     any moment, it goes on from there when it is called again, and gives the same.
     """
-    folder, out = apart(wish.folder, wish.out)
     # All that may be wrong with what was asked for comes first: then OUT is not even made.
-    everybody = found(folder, wish.lesson, wish.roster)
-    by = terms(wish)
-    with owned(out):
-        of_this_lesson(out, wish.lesson)
-        overrides.ensure(out)
-        by_hand = overrides.read(out, [one.name for one in everybody.submissions], by.points)
-        mine = everybody.part(*wish.shard)
-        store = Store(out)
-        store.prepare()
-        cached, graded, failed = _results(by, mine, store)
-        made = by.sheet(mine, store.load, by_hand)
-        write_reports(made, out)
-    return Done(made, cached, graded, failed)
+    grading = Grading(wish)
+    grading.look()
+    if not grading.here:
+        raise GradingError(
+            f"{grading.folder} holds no submissions: it needs a folder or a notebook for each "
+            "student."
+        )
+    cached = grading.current
+    with grading.at_work() as slots:
+        with Progress(cached + len(grading.lacking), cached) as progress:
+            while grading.lacking:
+                for _ in grading.turn(slots, 1.0):
+                    progress.step()
+                if not grading.busy:
+                    grading.look()  # what has changed meanwhile is graded as it is now
+        made = grading.sheet()
+        if wish.shard[1] == 1:
+            write_reports(made, grading.out)
+    return Done(made, cached, grading.graded, grading.failed)
+
+
+class Grading:
+    """A folder and what becomes of it in OUT.
+
+    here: who has handed in, or should have. lacking: ids of submissions whose grade is still to
+    come; coming: of those among them that somebody may still be writing. current: how many had a
+    grade at the last look. graded, failed: how many the judge was given since this began, and the
+    names of those at which it failed.
+    """
+
+    def __init__(self, wish: Wish) -> None:
+        """Raises GradingError."""
+        self.wish = wish
+        self.folder, self.out = apart(wish.folder, wish.out)
+        self.title = lesson_file(wish.lesson)[3:].removesuffix(".ipynb").replace("_", " ")
+        self.columns = columns(wish.lesson)
+        self.roster = read_roster(wish.roster, wish.lesson) if wish.roster else None
+        self.key = seeds.load_key(wish.key)
+        version = f"{grader_version(wish.lesson, wish.judge)} {wish.mistakes}".strip()
+        self.version = hashed(version)[:16] if wish.mistakes else version
+        self.store = Store(self.out)
+        self.by_hand: overrides.Overrides = {}
+        self.here: People = []
+        self.lacking: set[str] = set()
+        self.coming: set[str] = set()
+        self.current = self.graded = 0
+        self.failed: list[str] = []
+        self._waiting: deque[Job] = deque()
+        self._open: set[Job] = set()
+        # What came to nothing once is tried once more, alone, when nothing else waits.
+        self._again: deque[Job] = deque()
+        self._first: dict[Job, Answer] = {}
+        self._over: set[str] = set()
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[Slots]:
+        """Hold OUT, with slots to grade in. Raises GradingError, and Interrupted after Ctrl-C."""
+        wish = self.wish
+        with owned(self.out, shared=wish.shard[1] > 1):
+            self._of_this_lesson()
+            overrides.ensure(self.out)
+            self.read_overrides()
+            log = self.out / "run" / "slots.log"
+            settings = Settings(wish.lesson, wish.mode, wish.judge, wish.mistakes, log)
+            try:
+                with Slots(wish.jobs, settings) as slots:
+                    yield slots
+            except KeyboardInterrupt:
+                total = sum(one.path is not None for one in self._mine())
+                raise Interrupted(total - len(self.lacking), total) from None
+
+    def _of_this_lesson(self) -> None:
+        """Raises GradingError where OUT holds another lesson's grades."""
+        try:
+            other = json.loads((self.out / "grades.json").read_bytes())["lesson"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return
+        if other != self.wish.lesson:
+            raise GradingError(
+                f"{self.out} holds the grades of lesson {other}; name another --out."
+            )
+
+    # --- what there is ----------------------------------------------------------------------------
+
+    def discover(self) -> list[Submission]:
+        """What lies in the folder. Raises GradingError where it is not there, or all are gone."""
+        if not self.folder.is_dir():
+            raise GradingError(
+                f"There is no folder {self.folder}; name the one that holds the submissions."
+            )
+        found = discover(self.folder, self.wish.lesson)
+        if not found and self.here:
+            raise GradingError(f"All submissions are gone from {self.folder}.")
+        return found
+
+    def look(
+        self,
+        found: Sequence[Submission] | None = None,
+        rests: Callable[[Submission], bool] = lambda one: True,
+    ) -> None:
+        """Find out what lacks a grade. Raises GradingError.
+
+        found: what lies in the folder, if that is known. rests: whether nobody is writing it.
+        """
+        self.here = whose(self.discover() if found is None else found, self.roster)
+        self.current, self.coming, wanted = 0, set(), []
+        for one in self._mine():
+            if one.note == ABSENT:
+                continue
+            job = self._job(one)
+            if one.path is not None and (
+                job.digest in self._over
+                or self.store.load(one.id, job.terms, job.digest) is not None
+            ):
+                self.current += 1
+            elif not rests(one):
+                self.coming.add(one.id)
+            elif one.path is not None:
+                wanted.append(job)
+        self.lacking = self.coming | {job.submission.id for job in wanted}
+        self._waiting = deque(job for job in wanted if job not in self._open | {*self._first})
+        self._again = deque(job for job in self._again if job in wanted)
+
+    def read_overrides(self) -> None:
+        """Take up the points set by hand. Raises GradingError."""
+        points = {column.number: column.points for column in self.columns}
+        self.by_hand = overrides.read(self.out, [one.name for one, _ in self.here], points)
+
+    def _mine(self) -> Iterator[Submission]:
+        """All submissions, or those of the part that was asked for.
+
+        Where one goes depends on its id alone: no node has to know what another one saw.
+        """
+        number, of = self.wish.shard
+        for one, _ in self.here:
+            if int(hashed(one.id), 16) % of == number - 1:
+                yield one
+
+    def _job(self, one: Submission) -> Job:
+        seed = seeds.seed(self.key, self.wish.lesson, one.raw)
+        terms = hashed(f"{self.version} {seed} {self.wish.mode}")
+        return Job(one, seed, terms, hashed(f"{terms} {contents(one.path) if one.path else ''}"))
+
+    # --- grading ----------------------------------------------------------------------------------
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything waits for a slot, or is in one."""
+        return bool(self._waiting or self._again or self._open)
+
+    def turn(self, slots: Slots, patience: float) -> Iterator[SubmissionGrade]:
+        """Give out work, wait so many seconds at most for what comes of it, and keep that."""
+        while self._waiting and len(self._open) < slots.most:
+            self._give(slots, self._waiting.popleft())
+        if self._again and not self._waiting and not self._open:
+            slots.rest()  # it gets a new slot that has the machine for itself
+            self._give(slots, self._again.popleft())
+        for answer in slots.answers(patience):
+            self._open.discard(answer.job)
+            if answer.is_whole or answer.job in self._first:
+                yield from self._keep(answer)
+            else:
+                self._first[answer.job] = answer
+                self._again.append(answer.job)
+
+    def _give(self, slots: Slots, job: Job) -> None:
+        self._open.add(job)
+        slots.give(job)
+
+    def _keep(self, answer: Answer) -> Iterator[SubmissionGrade]:
+        """Keep what came of a job, unless the notebook is another one by now."""
+        job, one = answer.job, answer.job.submission
+        first = self._first.pop(job, answer)
+        if self._job(one).digest != job.digest:
+            return
+        counts = first if answer.grade is None else answer
+        if not counts.is_whole:
+            self._over.add(job.digest)
+        if counts.grade is None:
+            self.failed.append(one.name)
+        graded = counts.grade or self._without_points(job, NOT_JUDGED, FAILED)
+        kept = self.store.save(one.id, job.terms, job.digest, graded, failed=not counts.is_whole)
+        # Times are no result: no two runs have the same.
+        told = {
+            "seconds": round(counts.seconds, 3),
+            "crashes": counts.crashes,
+            "host": socket.gethostname(),
+        }
+        write(self.out / "run" / "times" / f"{one.id}.json", as_json(told))
+        self.lacking.discard(one.id)
+        self.graded += 1
+        yield kept
+
+    def _without_points(self, job: Job, outcome: Outcome, why: str) -> SubmissionGrade:
+        wish, name = self.wish, job.submission.name
+        return without_points(name, wish.lesson, job.seed, wish.mode, self.columns, outcome, why)
+
+    # --- the reports ------------------------------------------------------------------------------
+
+    def sheet(self) -> Sheet:
+        """Those that have a grade, and those of whom it is sure that they have no notebook.
+
+        Whose grade is still to come has the last one, where that goes by the same terms.
+        """
+        empty = Sheet(
+            self.wish.lesson,
+            self.title.capitalize(),
+            self.wish.mode,
+            seeds.fingerprint(self.key),
+            self.version,
+            self.columns,
+            (),
+            canvas=self.roster.canvas if self.roster else "",
+        )
+        people = {one.id: person for one, person in self.here}
+        entries, waiting = [], []
+        for one in self._mine():
+            job = self._job(one)
+            grade = (
+                self.store.load(one.id, job.terms) if one.path or one.id in self.coming else None
+            )
+            handed_in = grade is not None
+            if one.id in self.lacking:
+                waiting.append(one.name)
+            elif grade is None:
+                grade = self._without_points(job, "missing", one.note)
+            if grade is not None:
+                args = people[one.id], grade, self.by_hand, handed_in, self.roster is not None
+                entries.append(entry(one, *args))
+        return replace(empty, entries=tuple(entries), waiting=tuple(waiting))
+
+
+def hashed(text: str) -> str:
+    """Its SHA-256."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def apart(folder: Path, out: Path) -> tuple[Path, Path]:
-    """Both, resolved. Raises GradingError where one lies in the other."""
-    if not folder.is_dir():
-        raise GradingError(f"There is no folder {folder}; name the one that holds the submissions.")
-    return beside(folder, out)
-
-
-def beside(folder: Path, out: Path) -> tuple[Path, Path]:
-    """Both, resolved, whether they are there or not. Raises GradingError as `apart` does."""
+    """Both, resolved, whether they are there or not. Raises GradingError where one lies in the
+    other."""
     if out.exists() and not out.is_dir():
         raise GradingError(f"{out} is not a folder; name one with --out.")
     folder, out = folder.resolve(), out.resolve()
@@ -160,76 +320,3 @@ def beside(folder: Path, out: Path) -> tuple[Path, Path]:
             "written would be taken for submissions."
         )
     return folder, out
-
-
-def of_this_lesson(out: Path, lesson: str) -> None:
-    """Raises GradingError where OUT holds another lesson's grades."""
-    try:
-        other = json.loads((out / "grades.json").read_bytes())["lesson"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return
-    if other != lesson:
-        raise GradingError(f"{out} holds the grades of lesson {other}; name another --out.")
-
-
-def _results(by: Terms, mine: Found, store: Store) -> tuple[int, int, list[str]]:
-    """See that every notebook has its result. How many had one, how many got one, what failed."""
-    jobs: list[GradingJob] = []
-    digests: dict[str, str] = {}
-    readable = [one for one in mine.submissions if one.path is not None]
-    for one in readable:
-        assert one.path is not None
-        try:
-            digests[one.id] = by.digest(contents(one.path), one.raw)
-        except OSError as error:
-            digests[one.id] = unreadable(error)
-        if store.load(one.id, digests[one.id]) is None:
-            jobs.append(GradingJob(one.id, one.name, one.path, by.seed(one.raw)))
-    failed = _grade(by, jobs, digests, store, done=len(readable) - len(jobs)) if jobs else []
-    return len(readable) - len(jobs), len(jobs), failed
-
-
-def unreadable(error: OSError) -> str:
-    """The digest of what cannot be read: the judge finds out itself, and says so."""
-    return f"unreadable {error.strerror}"
-
-
-def _grade(
-    by: Terms, jobs: Sequence[GradingJob], digests: dict[str, str], store: Store, done: int
-) -> list[str]:
-    """Grade jobs in slots and keep each result at once; the names of those that failed."""
-    wish, total, failed = by.wish, done + len(jobs), []
-    log = wish.out / "run" / "slots.log"
-    try:
-        with (
-            Progress(total, done) as progress,
-            Slots(wish.lesson, wish.mode, wish.judge, log, wish.mistakes) as slots,
-        ):
-            for answer in slots.grade(jobs, max(1, min(wish.jobs, len(jobs)))):
-                if answer.grade is None:
-                    failed.append(answer.job.name)
-                by.keep(store, answer, digests[answer.job.id])
-                done += 1
-                progress.step(answer.job.name)
-    except KeyboardInterrupt:
-        raise Interrupted(done, total) from None
-    return failed
-
-
-def _stands_for(job: GradingJob, wish: Wish) -> SubmissionGrade:
-    """What is kept where the grader itself failed: nothing is judged, and why."""
-    exercises = columns(wish.lesson)
-    return without_points(job.name, wish.lesson, job.seed, wish.mode, exercises, NOT_JUDGED, FAILED)
-
-
-def _note_time(run: Path, job: GradingJob, seconds: float, crashes: int) -> None:
-    """Add a line to the times. They are no result: no two runs have the same."""
-    told = {
-        "id": job.id,
-        "submission": job.name,
-        "seconds": round(seconds, 3),
-        "crashes": crashes,
-        "host": socket.gethostname(),
-    }
-    with open(run / "timings.jsonl", "ab") as file:
-        file.write(json.dumps(told).encode("ascii") + b"\n")

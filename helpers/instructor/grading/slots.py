@@ -1,51 +1,56 @@
-"""The grader's side of its slots: start them, give them work, outlive whatever happens to one."""
+"""Slots: processes that hold one judge each and grade a submission at a time.
+
+A slot that dies, hangs or fails costs nothing but the submission that it had, and ends with the
+grader, whatever ends that.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import itertools
-import json
+import multiprocessing
 import os
-import selectors
+import signal
 import socket
-import subprocess
 import sys
 import time
-from collections import deque
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from helpers.instructor.grades import Mode, SubmissionGrade, from_json
+from helpers.instructor.grades import Mode, SubmissionGrade
 from helpers.instructor.grading import GradingError
-from helpers.instructor.grading.slot import Settings
+from helpers.instructor.grading.discover import Submission
 from helpers.setup.places import ROOT
 
-# Seconds for one submission, or one slot's start. The last patience and no limit: the judge counts
-# what answers take, and ends long before. What this ends is not judged, and is asked once more.
+# Seconds for one submission. The last patience and no limit: the judge counts what answers take,
+# and ends long before. What this ends is not judged, and is asked once more.
 PATIENCE = 3600.0
-FAILED_STARTS = 3  # in a row, and grading stops
-GRACE = 10.0  # seconds that a slot has for ending by itself
-# A slot stays on one core: threads of its own would wait there for each other, by spinning.
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+GRACE = 10.0  # seconds that a slot has for ending its sandboxes itself
+MOST_SLOTS = 700  # of all graders on one machine; the sandboxes' user ids end there
+PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
-class GradingJob:
-    """One submission to grade."""
+class Job:
+    """One submission to grade. terms: what its grade goes by; digest: of them and the notebook."""
 
-    id: str
-    name: str
-    path: Path
+    submission: Submission
     seed: int
+    terms: str
+    digest: str
 
 
 @dataclass(frozen=True)
 class Answer:
     """What came of a job. grade: None where a slot or the judge failed."""
 
-    job: GradingJob
+    job: Job
     grade: SubmissionGrade | None
     seconds: float
     crashes: int = 0
@@ -55,191 +60,210 @@ class Answer:
         """Whether every exercise was judged."""
         return self.grade is not None and not self.grade.not_judged
 
-    def or_else(self, first: Answer) -> Answer:
-        """What counts of two tries of one job, this being the second."""
-        return first if self.grade is None else self
+
+@dataclass(frozen=True)
+class Settings:
+    """What a slot is started with. judge: "module:name" of a class that is made and used as
+    `helpers.instructor.judge.Judge`. mistakes: the class's own, as a table."""
+
+    lesson: str
+    mode: Mode
+    judge: str
+    mistakes: str
+    log: Path
+
+
+# --- in the slot's process ------------------------------------------------------------------------
+
+
+def work(channel: Connection, parent: int, number: int, settings: Settings) -> None:
+    """Grade what is sent until None is. Says "ready" first, or why there is no judge."""
+    _end_with(parent)
+    os.set_inheritable(channel.fileno(), False)
+    with open(settings.log, "ab") as log:
+        for output in (1, 2):
+            os.dup2(log.fileno(), output)
+    os.chdir(ROOT)
+    # A slot stays on one core: threads of its own would wait there for each other, by spinning.
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    with contextlib.ExitStack() as kept:
+        try:
+            judge = kept.enter_context(contextlib.closing(_judge(number, settings, kept)))
+        except Exception as error:
+            traceback.print_exc()
+            channel.send(f"{type(error).__name__}: {error}")
+            return
+        channel.send("ready")
+        while (job := channel.recv()) is not None:
+            channel.send(graded(judge, job))
+
+
+def _end_with(parent: int) -> None:
+    """Let the system kill this process when its parent ends. On Linux."""
+    os.setsid()  # Ctrl-C in the terminal is the grader's to handle
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)  # it ended before we could ask
+
+
+def _judge(number: int, settings: Settings, kept: contextlib.ExitStack) -> Any:
+    from helpers.instructor.sandbox import cores
+
+    name, _, attribute = settings.judge.partition(":")
+    number = _own_number(number, kept)
+    cores.stay_on_one(number)
+    judge = getattr(import_module(name), attribute)(settings.lesson, settings.mode, number)
+    if settings.mistakes:
+        judge.learn(settings.mistakes)
+    return judge
+
+
+def _own_number(wished: int, kept: contextlib.ExitStack) -> int:
+    """A number that no other slot on this machine has, whichever grader it belongs to.
+
+    The numbers are names of abstract sockets: the system gives one out once, and takes it back when
+    the process ends. Elsewhere than on Linux it is the number wished for.
+    """
+    if sys.platform != "linux":
+        return wished
+    for number in range(MOST_SLOTS):
+        holder = socket.socket(socket.AF_UNIX)
+        try:
+            holder.bind(f"\0distributed-course-slot-{number}")
+        except OSError:
+            holder.close()
+            continue
+        kept.enter_context(holder)
+        return number
+    raise RuntimeError(f"{MOST_SLOTS} slots are at work on this machine already.")
+
+
+def graded(judge: Any, job: Job) -> Answer:
+    """The answer to one job; the judge's own failure is in full in the log."""
+    one = job.submission
+    try:
+        made = judge.grade(one.path, one.name, job.seed)
+    except Exception:
+        print(f"While grading {one.name!r}:", file=sys.stderr)
+        traceback.print_exc()
+        return Answer(job, None, 0.0)
+    return Answer(job, made.grade, made.seconds, made.crashes)
+
+
+# --- in the grader --------------------------------------------------------------------------------
 
 
 class Slot:
-    """One slot process, seen from the grader."""
+    """One slot process, seen from the grader. job: what it has to grade."""
 
-    def __init__(
-        self, number: int, lesson: str, mode: Mode, judge: str, log: Path, mistakes: str = ""
-    ) -> None:
+    job: Job | None = None
+    since = 0.0
+
+    def __init__(self, number: int, settings: Settings) -> None:
         self.number = number
-        self.job: GradingJob | None = None
-        self.since = time.monotonic()
-        self.ready = False
-        self.socket, theirs = socket.socketpair()
-        settings = Settings(theirs.fileno(), os.getpid(), number, lesson, mode, judge, mistakes)
-        with theirs, log.open("ab") as output:
-            # A session of its own: Ctrl-C in the terminal reaches the grader only.
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "helpers.instructor.grading.slot", settings.as_json()],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                cwd=ROOT,
-                pass_fds=[theirs.fileno()],
-                env={**os.environ, **ONE_THREAD},
-                start_new_session=True,
-            )
-        self._left = b""
-
-    def give(self, job: GradingJob) -> None:
-        """Start grading a submission."""
-        self.job, self.since = job, time.monotonic()
-        told = {"path": str(job.path), "submission": job.name, "seed": job.seed}
-        self._send(told)
-
-    def hear(self) -> dict[str, Any] | None:
-        """The next message, {} where it is not whole yet, None where the slot has ended."""
+        self.channel, theirs = multiprocessing.Pipe()
+        spawn = multiprocessing.get_context("spawn")
+        self.process = spawn.Process(target=work, args=(theirs, os.getpid(), number, settings))
+        usual = signal.signal(signal.SIGINT, signal.SIG_IGN)  # for good in what is started
         try:
-            more = self.socket.recv(2**16)
-        except OSError:
-            more = b""
-        if not more:
+            self.process.start()
+        finally:
+            signal.signal(signal.SIGINT, usual)
+        theirs.close()
+
+    def send(self, job: Job | None) -> None:
+        """Let it grade a submission, or end."""
+        self.job, self.since = job, time.monotonic()
+        with contextlib.suppress(OSError):  # it has ended, which `hear` will say
+            self.channel.send(job)
+
+    def hear(self) -> Any:
+        """What it says, None where it has ended."""
+        try:
+            return self.channel.recv()
+        except (EOFError, OSError):
             return None
-        line, end, self._left = (self._left + more).partition(b"\n")
-        if not end:
-            self._left = line
-            return {}
-        message: dict[str, Any] = json.loads(line)
-        return message
 
     @property
     def late(self) -> bool:
         """Whether it has been at one thing for longer than the last patience."""
-        return (self.job is not None or not self.ready) and (
-            time.monotonic() - self.since > PATIENCE
-        )
+        return self.job is not None and time.monotonic() - self.since > PATIENCE
 
     def end(self, kindly: bool) -> None:
-        """End the process. kindly: give it time to end its sandboxes itself."""
-        if kindly and self.process.poll() is None:
-            self._send(None)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(GRACE)
+        """End the process. kindly: it was told to end, and has a moment for it."""
+        if kindly:
+            self.process.join(GRACE)
         self.process.kill()
-        self.process.wait()
-        self.socket.close()
-
-    def _send(self, message: dict[str, Any] | None) -> None:
-        with contextlib.suppress(OSError):  # it has ended, which `hear` will say
-            self.socket.sendall(json.dumps(message).encode("ascii") + b"\n")
+        self.process.join()
+        self.channel.close()
 
 
 class Slots:
-    """A number of slots that grade a list of jobs. Use it in a `with` block, in the main thread.
+    """So many slots at most, kept warm. Use it in a `with` block, in the main thread.
 
-    (The system ends a slot with the thread that started it.) mistakes: as in `Wish`.
+    (The system ends a slot with the thread that started it.)
     """
 
-    def __init__(self, lesson: str, mode: Mode, judge: str, log: Path, mistakes: str = "") -> None:
-        self._start = lambda number: Slot(number, lesson, mode, judge, log, mistakes)
-        self._log = log
+    def __init__(self, most: int, settings: Settings) -> None:
+        self.most = most
+        self._start: Callable[[int], Slot] = lambda number: Slot(number, settings)
+        self._log = settings.log
         self._slots: list[Slot] = []
-        self._selector = selectors.DefaultSelector()
-        self._failed_starts = 0
+        self._worked = False  # whether any of them ever began
 
     def __enter__(self) -> Slots:
         return self
 
     def __exit__(self, kind: object, *rest: object) -> None:
-        for slot in list(self._slots):
-            self._drop(slot, kindly=kind is None)
-        self._selector.close()
-
-    def grade(self, jobs: Sequence[GradingJob], slots: int) -> Iterator[Answer]:
-        """Grade jobs on so many slots; the answers as they come.
-
-        A job that was not judged in full, or at which a slot or the judge failed, is tried once
-        more at the end, on a new slot that has the machine for itself. Raises GradingError where no
-        slot can be started.
-        """
-        again: list[Answer] = []
-        for answer in self._round(jobs, slots):
-            if answer.is_whole:
-                yield answer
-            else:
-                again.append(answer)
-        for first in again:
-            self.rest()
-            for answer in self._round([first.job], 1):
-                yield answer.or_else(first)
-
-    def _round(self, jobs: Sequence[GradingJob], most: int) -> Iterator[Answer]:
-        waiting = deque(jobs)
-        while waiting or self.at_work:
-            yield from self.turn(waiting, most)
+        self.rest(kindly=kind is None)
 
     @property
-    def at_work(self) -> int:
-        """How many submissions are being graded."""
-        return sum(slot.job is not None for slot in self._slots)
+    def jobs(self) -> list[Job]:
+        """What is being graded."""
+        return [slot.job for slot in self._slots if slot.job is not None]
 
-    def turn(
-        self, waiting: deque[GradingJob], most: int, patience: float = 1.0
-    ) -> Iterator[Answer]:
-        """Give out work, then wait so many seconds at most for what slots have to say.
+    def give(self, job: Job) -> None:
+        """Let a slot that has nothing to do grade it, a new one where there is none."""
+        free = [slot for slot in self._slots if slot.job is None]
+        if not free:
+            taken = {slot.number for slot in self._slots}
+            free = [self._start(next(n for n in itertools.count() if n not in taken))]
+            self._slots += free
+        free[0].send(job)
 
-        waiting: what is given out is taken from its left. Raises GradingError.
-        """
-        self._employ(waiting, most)
-        for slot in self._heard(patience):
-            message = None if slot.late else slot.hear()
-            if message is None or "failed" in message:
-                job, seconds = slot.job, time.monotonic() - slot.since
-                self._lose(slot)
-                if job is not None:
-                    yield Answer(job, None, seconds)
-            elif "ready" in message:
-                slot.ready, self._failed_starts = True, 0
-            elif "unable" in message:
-                raise GradingError(f"Grading cannot start: {message['unable']}")
-            elif "grade" in message and slot.job is not None:
-                job, slot.job = slot.job, None
-                grade = from_json(message["grade"])
-                yield Answer(job, grade, message["seconds"], message["crashes"])
-
-    def add(self) -> None:
-        """Start one more slot, before there is work for it or with the work."""
-        taken = {slot.number for slot in self._slots}
-        slot = self._start(next(n for n in itertools.count() if n not in taken))
-        self._slots.append(slot)
-        self._selector.register(slot.socket, selectors.EVENT_READ, slot)
-
-    def rest(self) -> None:
-        """End all slots; new ones start with the next job."""
+    def answers(self, patience: float) -> Iterator[Answer]:
+        """What slots have to say, which is waited for so many seconds. Raises GradingError."""
+        heard = wait([slot.channel for slot in self._slots], patience)
         for slot in list(self._slots):
-            self._drop(slot, kindly=True)
+            if not slot.late and slot.channel not in heard:
+                continue
+            told = None if slot.late else slot.hear()
+            if told == "ready":
+                self._worked = True
+            elif isinstance(told, str):
+                raise GradingError(f"Grading cannot start: {told}")
+            elif isinstance(told, Answer) and told.grade is not None:
+                slot.job = None
+                yield told
+            else:
+                yield from self._lost(slot)
 
-    def _employ(self, waiting: deque[GradingJob], most: int) -> None:
-        """Give work to whoever is free, and start slots while there is more work than slots."""
-        for slot in self._slots:
-            if waiting and slot.ready and slot.job is None:
-                slot.give(waiting.popleft())
-        starting = sum(not slot.ready for slot in self._slots)
-        while len(self._slots) < most and starting < len(waiting):
-            self.add()
-            starting += 1
-
-    def _heard(self, patience: float) -> list[Slot]:
-        """The slots that have something to say, and those that are late."""
-        heard = [key.data for key, _ in self._selector.select(timeout=patience)]
-        return heard + [slot for slot in self._slots if slot.late and slot not in heard]
-
-    def _lose(self, slot: Slot) -> None:
-        """Drop a slot that failed."""
-        if not slot.ready:
-            self._failed_starts += 1
-            if self._failed_starts >= FAILED_STARTS:
-                raise GradingError(
-                    f"Grading cannot start: its processes end at once; {self._log} may say why."
-                )
-        self._drop(slot, kindly=False)
-
-    def _drop(self, slot: Slot, kindly: bool) -> None:
-        self._selector.unregister(slot.socket)
+    def _lost(self, slot: Slot) -> Iterator[Answer]:
+        """Drop a slot that ended or is late, or whose judge failed."""
+        if not self._worked:
+            raise GradingError(
+                f"Grading cannot start: its processes end at once; {self._log} may say why."
+            )
         self._slots.remove(slot)
-        slot.end(kindly)
+        slot.end(kindly=False)
+        if slot.job is not None:
+            yield Answer(slot.job, None, time.monotonic() - slot.since)
+
+    def rest(self, kindly: bool = True) -> None:
+        """End all slots; new ones start with the next job."""
+        ending, self._slots = self._slots, []
+        for slot in ending if kindly else ():
+            slot.send(None)
+        for slot in ending:
+            slot.end(kindly)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import json
@@ -9,10 +10,9 @@ import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
-from helpers.instructor.grades import Mode, SubmissionGrade, from_json
-from helpers.instructor.grading.files import TEMPORARY, as_json, everywhere_printable, write
+from helpers.instructor.grades import SubmissionGrade, from_json
+from helpers.instructor.grading.files import as_json, everywhere_printable, write
 from helpers.rooms import folder, rooms
 
 HELPERS = Path(__file__).resolve().parents[2]
@@ -51,35 +51,44 @@ def grader_version(lesson: str, judge: str) -> str:
 
 
 def deciding(lesson: str) -> list[Path]:
-    """The files of the course that a lesson's grades depend on."""
-    files = [path for part in PARTS for path in _files(HELPERS / part)]
-    return [path for path in files if not _of_another(path, lesson)]
+    """The files of the course that a lesson's grades depend on, not other lessons' exercises."""
+    parts = [HELPERS / part for part in PARTS]
+    files = [path for part in parts for path in (part, *part.rglob("*")) if path.is_file()]
+    others = [folder(number) / "exercises" for number in rooms() if number != lesson]
+    return [
+        path
+        for path in files
+        if "__pycache__" not in path.parts and not any(map(path.is_relative_to, others))
+    ]
 
 
-def _files(part: Path) -> list[Path]:
-    if part.is_file():
-        return [part]
-    return [p for p in part.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+def contents(notebook: Path) -> str:
+    """The digest of a notebook's bytes, up to MAX_BYTES, or why they cannot be read.
+
+    The judge finds out the latter itself, and says so.
+    """
+    try:
+        return _contents(notebook, look_of(notebook))
+    except OSError as error:
+        return f"unreadable {error.strerror}"
 
 
-def _of_another(path: Path, lesson: str) -> bool:
-    """Whether a file belongs to another lesson's exercises."""
-    specs = {number: folder(number) / "exercises" for number in rooms()}
-    return any(path.is_relative_to(home) for number, home in specs.items() if number != lesson)
+@functools.lru_cache(maxsize=4096)
+def _contents(notebook: Path, look: tuple[int, ...]) -> str:
+    return hashlib.sha256(read(notebook)).hexdigest()
 
 
-def contents(notebook: Path) -> bytes:
+def look_of(path: Path) -> tuple[int, ...]:
+    """What changes with a file's contents: its size and its times. Raises OSError."""
+    found = os.stat(path, follow_symlinks=False)
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def read(notebook: Path) -> bytes:
     """A notebook's bytes, up to MAX_BYTES. Raises OSError where it cannot be read."""
     descriptor = os.open(notebook, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:
         return file.read(MAX_BYTES)
-
-
-def digest(notebook: bytes, grader: str, seed: int, mode: Mode) -> str:
-    """What a result belongs to. notebook: its contents."""
-    made = hashlib.sha256(f"{grader} {seed} {mode} ".encode())
-    made.update(hashlib.sha256(notebook).digest())
-    return made.hexdigest()
 
 
 class Store:
@@ -88,33 +97,27 @@ class Store:
     def __init__(self, out: Path) -> None:
         self.folder = out / "results"
 
-    def prepare(self) -> None:
-        """Make the folder, and remove what a killed run left half written."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for left in self.folder.glob(f".*{TEMPORARY}"):
-            left.unlink()
+    def load(self, identity: str, terms: str, digest: str | None = None) -> SubmissionGrade | None:
+        """A submission's last grade; None where there is none that goes by these terms.
 
-    def load(self, identity: str, wanted: str | None = None) -> SubmissionGrade | None:
-        """A stored grade; None where there is none, or none of the digest wanted.
-
-        One that was not judged in full counts as not graded where a digest is wanted.
+        digest: of the terms and the notebook as it is; then one that was not judged in full counts
+        as none.
         """
         try:
-            stored: dict[str, Any] = json.loads((self.folder / f"{identity}.json").read_bytes())
-            if wanted is not None and (stored["digest"] != wanted or stored["failed"]):
+            stored = json.loads((self.folder / f"{identity}.json").read_bytes())
+            if stored["terms"] != terms:
+                return None
+            if digest is not None and (stored["digest"] != digest or stored["failed"]):
                 return None
             return from_json(stored["grade"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def save(
-        self, identity: str, digest: str, grade: dict[str, Any], failed: bool = False
+        self, identity: str, terms: str, digest: str, grade: SubmissionGrade, failed: bool
     ) -> SubmissionGrade:
-        """Keep a grade, so that it outlives this process and the machine's next crash.
-
-        failed: it was not judged in full, and the next run asks again.
-        """
-        kept = from_json(everywhere_printable(grade))
-        stored = {"digest": digest, "failed": failed, "grade": kept.as_json()}
-        write(self.folder / f"{identity}.json", as_json(stored), durable=True)
+        """Keep a grade. failed: it was not judged in full, and the next run asks again."""
+        kept = from_json(everywhere_printable(grade.as_json()))
+        stored = {"terms": terms, "digest": digest, "failed": failed, "grade": kept.as_json()}
+        write(self.folder / f"{identity}.json", as_json(stored))
         return kept

@@ -1,224 +1,165 @@
-"""`./course grade --watch`: grade what arrives in a folder, as it arrives, until interrupted."""
+"""`./course grade --watch`: the same in a loop, over what arrives, until interrupted.
+
+The folder is looked at, and no events are asked for: network file systems give none, and a look
+at 300 submissions takes milliseconds. Times are this machine's own: a file server's clock may be
+wrong.
+"""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from pathlib import Path
 
 from helpers.instructor.grades import SubmissionGrade
-from helpers.instructor.grading import GradingError, Interrupted, overrides
-from helpers.instructor.grading.arrivals import BROKEN, Arrivals
-from helpers.instructor.grading.assemble import ABSENT, Found, is_in_part, whose
+from helpers.instructor.grading import GradingError, overrides
+from helpers.instructor.grading.assemble import ABSENT
 from helpers.instructor.grading.discover import Submission
-from helpers.instructor.grading.edited import Edited, Telling
-from helpers.instructor.grading.files import owned
-from helpers.instructor.grading.pending import Pending
-from helpers.instructor.grading.run import Terms, Wish, beside, of_this_lesson, terms, unreadable
-from helpers.instructor.grading.slots import Answer, Slots
-from helpers.instructor.grading.store import Store
-from helpers.instructor.report.sheet import Sheet
+from helpers.instructor.grading.roster import read_roster
+from helpers.instructor.grading.run import Done, Grading, Wish
+from helpers.instructor.grading.store import look_of, read
 from helpers.instructor.report.write import write_reports
 
 EVERY = 1.0  # seconds from one look at the folder to the next
 SHARE = 10  # no more than one part in so many of the time is spent looking
 PAUSE = 3  # times as long as a class's reports took are they left alone: slots are not to wait
 REST = 300.0  # seconds without work, and the slots give their memory back
+STILL = 2.0  # seconds without a change, and a notebook that can be parsed is whole
+BROKEN = 10.0  # seconds, and anything else is taken for what it will stay
 
 
-@dataclass(frozen=True)
-class Watched:
-    """What came of it. sheet: of the pages, None where there was nothing to make them of."""
-
-    sheet: Sheet | None
-    graded: int
-
-
-def watch(wish: Wish, say: Callable[[str], None], until_idle: float | None = None) -> Watched:
+def watch(wish: Wish, say: Callable[[str], None], until_idle: float | None = None) -> Done:
     """Grade what is in the folder and what comes, and renew the reports with each grade.
 
     say: is given a line for each submission. until_idle: seconds without anything new and without
-    work after which it ends: a look at the folder has to come that late, and find nothing. Raises
-    GradingError where something is wrong before it begins, Interrupted after Ctrl-C. Killed at any
-    moment, it goes on from there when it is called again.
+    work after which it ends. Raises GradingError where something is wrong before it begins,
+    Interrupted after Ctrl-C. Killed at any moment, it goes on from there when it is called again.
     """
-    folder, out = beside(wish.folder, wish.out)
-    by, telling = terms(wish), Telling(say)
-    edited = Edited(by, out, telling)
-    with owned(out):
-        of_this_lesson(out, wish.lesson)
-        overrides.ensure(out)
-        store, queue = Store(out), Pending(out / "run" / "taken")
-        store.prepare()
-        queue.clear()
-        log = out / "run" / "slots.log"
-        with Slots(wish.lesson, wish.mode, wish.judge, log, wish.mistakes) as slots:
-            slots.add()  # the first submission is not to wait until it has started
-            arrivals = Arrivals(folder, wish.lesson)
-            watching = Watching(by, arrivals, edited, queue, store, slots, telling)
-            try:
-                watching.go_on(until_idle)
-            except KeyboardInterrupt:
-                raise Interrupted(queue.settled, queue.settled + len(queue.open)) from None
-            finally:
-                queue.clear()
-    return Watched(watching.shown, watching.graded)
+    watching = Watching(wish, say)
+    watching.grading.look(rests=watching.rests)
+    with watching.grading.at_work() as slots:
+        active = time.monotonic()
+        while True:
+            watching.look()
+            for kept in watching.grading.turn(slots, EVERY):
+                watching.lines.append(f"{kept.submission}: {told(kept)}")
+            if watching.renew() or watching.grading.lacking:
+                active = time.monotonic()
+            idle = time.monotonic() - active
+            if idle >= REST:
+                slots.rest()
+            if until_idle is not None and idle >= until_idle:
+                grading = watching.grading
+                return Done(grading.sheet(), grading.current, grading.graded, grading.failed)
 
 
 class Watching:
-    """The loop around what `./course grade` does once: look, give out work, keep, renew.
+    """Says each thing once, and does nothing where nothing has changed."""
 
-    shown: the sheet that the reports in OUT are of, None before they are written. graded: how many
-    got a grade, cached: how many had theirs.
-    """
-
-    def __init__(
-        self,
-        by: Terms,
-        arrivals: Arrivals,
-        edited: Edited,
-        queue: Pending,
-        store: Store,
-        slots: Slots,
-        telling: Telling,
-    ) -> None:
-        self.by, self.arrivals, self.edited, self.queue = by, arrivals, edited, queue
-        self.store, self.slots, self.telling = store, slots, telling
-        self.shown: Sheet | None = None
-        self.graded = self.cached = 0
-        self._begun = self._active = self._renew_at = time.monotonic()
-        self._changed = True
-        self._lines: list[str] = []  # of grades that the reports do not show yet
-
-    def go_on(self, until_idle: float | None) -> None:
-        """Until interrupted, or until nothing was new for so many seconds."""
-        looked = look_at = time.monotonic()
-        while True:
-            begun = time.monotonic()
-            if begun >= look_at:
-                looked = begun
-                self._look()
-                look_at = begun + max(EVERY, SHARE * (time.monotonic() - begun))
-            self._grade(min(EVERY, max(0.0, look_at - time.monotonic())))
-            now = time.monotonic()
-            coming = self.arrivals.coming or self.arrivals.going or self.edited.coming
-            if self._changed or self.queue.open or coming:
-                self._active = now
-            self._renew()
-            if now - self._active >= REST:
-                self.slots.rest()
-            if until_idle is not None and looked - max(self._active, self.telling.at) >= until_idle:
-                return
-
-    # --- what is there ----------------------------------------------------------------------------
-
-    def _look(self) -> None:
-        cached, here = self.cached, set(self.arrivals.here)
-        self._changed |= self.edited.look()
-        try:
-            self._changed |= self.arrivals.look(self._take)
-        except GradingError as error:
-            said = f"{error} What is graded stays; this waits until they are there."
-            self.telling.trouble("folder", said)
-            return
-        self.telling.well("folder", f"{self.arrivals.folder} is there.")
-        for identity in here - set(self.arrivals.here):
-            self.queue.forget(identity)
-        if self.cached > cached:
-            self.telling.say(f"With a result from before: {self.cached - cached}.")
-
-    def _take(self, one: Submission, held: bytes | OSError | None) -> None:
-        """A submission came to rest."""
-        if not is_in_part(one.id, *self.by.wish.shard):
-            return
-        if held is None:
-            self.queue.forget(one.id)
-            self.telling.say(f"{one.name}: {one.note}")
-            return
-        data = held if isinstance(held, bytes) else None
-        digest = unreadable(held) if isinstance(held, OSError) else self.by.digest(held, one.raw)
-        if self.queue.is_wanted(one.id, digest):
-            return
-        self.queue.want(one.id, digest)
-        if self.store.load(one.id, digest) is not None:
-            self.cached += 1
-        else:
-            self.queue.add(one, self.by.seed(one.raw), data)
-
-    # --- grading ----------------------------------------------------------------------------------
-
-    def _grade(self, patience: float) -> None:
-        """Let the slots work for a moment; keep what they have."""
-        queue = self.queue
-        if queue.again and not queue.waiting and not self.slots.at_work:
-            self.slots.rest()  # it gets a new slot that has the machine for itself
-            queue.waiting.append(queue.again.popleft())
-        for answer in self.slots.turn(queue.waiting, self.by.wish.jobs, patience):
-            if (counts := queue.settle(answer)) is not None:
-                self._keep(counts)
-
-    def _keep(self, answer: Answer) -> None:
-        """Keep a grade, show it and say it, unless the submission is another one by now."""
-        digest = self.queue.done(answer.job)
-        if digest is not None:
-            kept = self.by.keep(self.store, answer, digest)
-            self.graded += 1
-            self._changed = True
-            self._lines.append(f"{answer.job.name}: {told(kept)}")
-            self._renew()
-
-    # --- the reports ------------------------------------------------------------------------------
-
-    def _renew(self) -> None:
-        """Write the reports of what is whole and has its grade, where something is new.
-
-        Not as long as what was there at the start is still looked at: nobody may go missing.
-        """
-        now = time.monotonic()
-        begins = self.shown is None and now - self._begun < BROKEN + 2 * EVERY
-        if not self._changed or now < self._renew_at or (begins and self.arrivals.coming):
-            return
+    def __init__(self, wish: Wish, say: Callable[[str], None]) -> None:
+        self.grading, self.say = Grading(wish), say
+        self.lines: list[str] = []  # of grades that the reports do not show yet
         self._changed = False
-        self._write()
-        self._renew_at = time.monotonic() + PAUSE * (time.monotonic() - now)
-        for line in self._lines:
-            self.telling.say(line)
-        self._lines.clear()
+        self._look_at = self._renew_at = 0.0
+        self._seen: object = None
+        self._shown: object = None
+        self._since: dict[str, tuple[object, float]] = {}
+        self._troubles: dict[Path, str] = {}
+        self._told: set[Submission] = set()
 
-    def _write(self) -> None:
-        everybody = whose(list(self.arrivals.here.values()), self.edited.roster)
-        by_hand = self.edited.by_hand([one.name for one in everybody.submissions])
-        if by_hand is None or not everybody.submissions:
+    def look(self) -> None:
+        """Look at the folder, the class list and the overrides, unless that was just now."""
+        begun, grading = time.monotonic(), self.grading
+        if begun < self._look_at:
             return
-        made = self._sheet(everybody.part(*self.by.wish.shard), by_hand)
-        if made != self.shown:
-            write_reports(made, self.by.wish.out.resolve(), self.shown)
-            self.shown = made
+        self._try(grading.folder, self._look_at_folder, "What is graded stays; this waits.")
+        self._look_at = time.monotonic() + max(EVERY, SHARE * (time.monotonic() - begun))
 
-    def _sheet(self, mine: Found, by_hand: overrides.Overrides) -> Sheet:
-        """Those that have a grade, and those of whom it is sure that they have no notebook."""
-        pairs, grades = [], {}
-        for one, person in zip(mine.submissions, mine.people, strict=True):
-            if one.path is not None:
-                grade = self._last_grade(one)
-                if grade is None:
-                    continue
-                grades[one.id] = grade
-            elif one.note != ABSENT and not self.arrivals.is_whole(one.id):
-                continue
-            pairs.append((one, person))
-        shown = Found(tuple(p[0] for p in pairs), tuple(p[1] for p in pairs), mine.canvas)
-        coming = self.queue.open | self.arrivals.coming
-        waiting = tuple(one.name for one in mine.submissions if one.id in coming)
-        return replace(self.by.sheet(shown, grades.get, by_hand), waiting=waiting)
+    def _look_at_folder(self) -> None:
+        grading, wish = self.grading, self.grading.wish
+        found = grading.discover()
+        files = [one.path for one in found if one.path]
+        files += [grading.out / overrides.FILE, *([wish.roster] if wish.roster else [])]
+        seen = found, [_look(path) for path in files]
+        if seen == self._seen and not grading.coming and (grading.busy or not grading.lacking):
+            return
+        before = "The one from before still counts."
+        if wish.roster:
+            self._try(wish.roster, self._read_roster, before)
+        first = self._seen is None
+        grading.look(found, self.rests)
+        self._try(grading.out / overrides.FILE, grading.read_overrides, before)
+        state = grading.here, grading.by_hand, grading.lacking
+        self._changed |= state != self._shown
+        self._seen, self._shown = seen, state
+        if first and grading.current:
+            self.say(f"With a result from before: {grading.current}.")
+        without = {
+            one
+            for one, _ in grading.here
+            if one.path is None and one.note != ABSENT and one.id not in grading.coming
+        }
+        self.lines += [f"{one.name}: {one.note}" for one in without - self._told]
+        self._told = without
 
-    def _last_grade(self, one: Submission) -> SubmissionGrade | None:
-        """What is stored, where it is of this lesson's exercises and of the same hidden cases."""
-        grade, by = self.store.load(one.id), self.by
-        if grade is None or (grade.seed, grade.sandbox) != (by.seed(one.raw), by.wish.mode):
-            return None
-        asked = [(column.number, column.points) for column in by.columns]
-        return grade if [(e.number, e.max) for e in grade.exercises] == asked else None
+    def _read_roster(self) -> None:
+        wish = self.grading.wish
+        assert wish.roster is not None
+        self.grading.roster = read_roster(wish.roster, wish.lesson)
+
+    def _try(self, what: Path, do: Callable[[], None], meanwhile: str) -> None:
+        """Do it; what is wrong is said once, and once that it is right again."""
+        try:
+            do()
+        except GradingError as error:
+            said = f"{error} {meanwhile}"
+            if self._troubles.get(what) != said:
+                self.say(said)
+            self._troubles[what] = said
+        else:
+            if self._troubles.pop(what, ""):
+                self.say(f"{what} is taken up.")
+
+    def rests(self, one: Submission) -> bool:
+        """Whether a submission has been left alone for so long that nobody is writing it."""
+        now, look = time.monotonic(), (one, _look(one.path))
+        known, since = self._since.get(one.id, (None, now))
+        if known != look:
+            since = now
+            self._since[one.id] = look, since
+        return now - since >= (STILL if one.path and can_be_parsed(one.path) else BROKEN)
+
+    def renew(self) -> bool:
+        """Write the reports where anything is new, then say it; whether anything was.
+
+        Not at once where they take long: slots are not to wait.
+        """
+        if (not self._changed and not self.lines) or time.monotonic() < self._renew_at:
+            return self._changed or bool(self.lines)
+        begun, self._changed = time.monotonic(), False
+        if self.grading.here:
+            write_reports(self.grading.sheet(), self.grading.out)
+        self._renew_at = time.monotonic() + PAUSE * (time.monotonic() - begun)
+        for line in self.lines:
+            self.say(line)
+        self.lines.clear()
+        return True
+
+
+def _look(path: Path | None) -> object:
+    try:
+        return look_of(path) if path else None
+    except OSError as error:
+        return error.strerror
+
+
+def can_be_parsed(notebook: Path) -> bool:
+    """Whether it is the whole of something: no part of a notebook is JSON, if it lacks the end."""
+    try:
+        return isinstance(json.loads(read(notebook).decode("utf-8-sig")), dict)
+    except (OSError, ValueError, RecursionError):
+        return False
 
 
 def told(grade: SubmissionGrade) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 from helpers.instructor.grades import Outcome
 from helpers.instructor.grading.files import printable
 from helpers.instructor.report import class_view
-from helpers.instructor.report.cells import number
 from helpers.instructor.report.sheet import NO_FAULT, Entry, Sheet
+from helpers.instructor.report.tables import number
 
 TEMPLATES = Path(__file__).with_name("templates")
 # A sign and a word for each outcome: the colour is never all that tells them apart.
@@ -46,13 +46,13 @@ def class_page(sheet: Sheet) -> bytes:
         bars=class_view.distribution(sheet),
         exercises=class_view.exercises(sheet),
         unknown=class_view.unknown(sheet),
-        there={e.outcome for one in sheet.entries for e in one.grade.exercises},
+        there={outcome for one in sheet.entries for outcome in one.grade.outcomes},
     )
 
 
-def slowest_page(sheet: Sheet, timings: Path) -> bytes:
-    """The slowest submissions of the last run, for the frame in the class page."""
-    slow = class_view.slowest(sheet, timings)
+def slowest_page(sheet: Sheet, times: Path) -> bytes:
+    """The slowest submissions, for the frame in the class page."""
+    slow = class_view.slowest(sheet, times)
     return render("slowest.html", sheet.stamp, sheet=sheet, slow=slow)
 
 
@@ -74,7 +74,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"points": number, "code": _code, "kind": _kind}
+    made.filters |= {"points": number, "code": _code, "kind": lambda text: text.replace(" ", "-")}
     made.globals["style"] = Markup((TEMPLATES / "style.css").read_text(encoding="utf-8"))
     return made
 
@@ -84,8 +84,3 @@ def _code(text: str) -> Any:
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(text))))
-
-
-def _kind(outcome: Outcome) -> str:
-    """An outcome as the name of a class in the style sheet."""
-    return outcome.replace(" ", "-")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from helpers.instructor.grades import Mode, SubmissionGrade
@@ -31,48 +31,34 @@ class Column:
 
 @dataclass(frozen=True)
 class Entry:
-    """One submission. id: of its files. grade: with the overrides in it. raw: its name in the file
-    system. person: who it belongs to, as the class list or its own name says. listed: whether the
-    class list says so. note: what the instructor should know about how it was found. taken: which
-    notebook was taken of several, for the student too.
+    """One submission. id: of its files. grade: with the overrides in it. person: who it belongs to,
+    as the class list or its own name says. found: what the instructor should know about how it was
+    found. taken: which notebook was taken of several, for the student too.
     """
 
     id: str
-    raw: str
     grade: SubmissionGrade
     overrides: tuple[Override, ...]
     person: Person
-    listed: bool
     handed_in: bool
-    note: str
+    found: str = ""
     taken: str = ""
 
     @property
     def notes(self) -> list[str]:
         """What the instructor should know about the whole submission, a sentence each."""
-        return [note for note in (self.taken, self.note, self.grade.note) if note]
+        return [note for note in (self.taken, self.found, self.grade.note) if note]
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON data."""
-        return self.grade.as_json() | {
-            "id": self.id,
-            "raw": self.raw.encode("utf-8", "surrogateescape").hex(),
-            "total": self.grade.total,
-            "max": self.grade.max,
-            "overrides": [one.as_json() for one in self.overrides],
-            "person": self.person.as_json(),
-            "listed": self.listed,
-            "handed_in": self.handed_in,
-            "found": self.note,
-            "taken": self.taken,
-        }
+        made = asdict(self)
+        return made.pop("grade") | made | {"total": self.grade.total, "max": self.grade.max}
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A whole class. key: the fingerprint of the key behind the seeds. grader: its version. roster:
-    whether there was a class list. canvas: the column of this lesson in Canvas. shard: "2/5" for a
-    part of a class, "" for all of it. waiting: names of submissions that are here and whose grade
+    """A whole class. key: the fingerprint of the key behind the seeds. grader: its version. canvas:
+    the column of this lesson in Canvas. waiting: names of submissions that are here and whose grade
     is not, where the folder is watched.
     """
 
@@ -83,9 +69,7 @@ class Sheet:
     grader: str
     columns: tuple[Column, ...]
     entries: tuple[Entry, ...]
-    roster: bool = False
     canvas: str = ""
-    shard: str = ""
     waiting: tuple[str, ...] = ()
 
     @property
@@ -118,9 +102,6 @@ class Sheet:
             "sandbox": self.sandbox,
             "key": self.key,
             "grader": self.grader,
-            "exercises": [vars(column) for column in self.columns],
+            "exercises": [asdict(column) for column in self.columns],
             "submissions": [entry.as_json() for entry in self.entries],
-            "roster": self.roster,
-            "canvas": self.canvas,
-            "shard": self.shard,
         }

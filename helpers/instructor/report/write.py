@@ -6,29 +6,26 @@ there, and they change within moments of each other: all are made before the fir
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from pathlib import Path
 
 from helpers.instructor.grading.files import as_json, keep_only, write
 from helpers.instructor.report.pages import class_page, slowest_page, student_page
-from helpers.instructor.report.sheet import Sheet
-from helpers.instructor.report.systems import canvas, gradescope, moodle
-from helpers.instructor.report.tables import grades_table
+from helpers.instructor.report.sheet import Entry, Sheet
+from helpers.instructor.report.tables import canvas, grades_table, gradescope, moodle
 
 NOT_SANDBOXED = "NOT_SANDBOXED.txt"
 
 
-def write_reports(sheet: Sheet, out: Path, before: Sheet | None = None) -> None:
-    """Write everything; pages of students who are not in the sheet are removed.
-
-    before: the sheet that OUT has the reports of, if that is known: what would be written as it
-    is there is not.
-    """
-    files = {
-        **_of_students(sheet, before),
+def write_reports(sheet: Sheet, out: Path) -> None:
+    """Write everything; pages of students who are not in the sheet are removed."""
+    head = replace(sheet, entries=(), waiting=())
+    files = {name: data for one in sheet.entries for name, data in _of_student(head, one).items()}
+    files |= {
         "canvas.csv": canvas(sheet),
         "moodle.csv": moodle(sheet),
-        "run/slowest.html": slowest_page(sheet, out / "run" / "timings.jsonl"),
+        "run/slowest.html": slowest_page(sheet, out / "run" / "times"),
         "class.html": class_page(sheet),
         "grades.csv": grades_table(sheet),
         "grades.json": as_json(sheet.as_json()),
@@ -43,17 +40,10 @@ def write_reports(sheet: Sheet, out: Path, before: Sheet | None = None) -> None:
     keep_only(out / "gradescope", {entry.id for entry in sheet.entries})
 
 
-def _of_students(sheet: Sheet, before: Sheet | None) -> dict[str, bytes]:
-    """The files of each student whose entry is not what it was, by their names."""
-    known = {}
-    if before is not None and replace(sheet, entries=(), waiting=()) == replace(
-        before, entries=(), waiting=()
-    ):
-        known = {entry.id: entry for entry in before.entries}
-    files = {}
-    for entry in sheet.entries:
-        if known.get(entry.id) != entry:
-            files[f"students/{entry.id}.html"] = student_page(sheet, entry)
-            told = as_json(gradescope(sheet, entry))
-            files[f"gradescope/{entry.id}/results.json"] = told
-    return files
+@functools.lru_cache(maxsize=2048)  # a watch makes them again and again
+def _of_student(head: Sheet, entry: Entry) -> dict[str, bytes]:
+    """A student's files by their names. head: the sheet without anybody."""
+    return {
+        f"students/{entry.id}.html": student_page(head, entry),
+        f"gradescope/{entry.id}/results.json": as_json(gradescope(head, entry)),
+    }

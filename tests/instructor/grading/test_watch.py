@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import fake_slots
 import pytest
-from fake_grader import FILE, JUDGE, hand_in, notebook, results
+from fake_grader import FILE, JUDGE, calls, hand_in, notebook, results
 
 from helpers.instructor.grading import GradingError
 from helpers.instructor.grading.files import owned
-from helpers.instructor.grading.run import Wish, grade
-from helpers.instructor.grading.watch import Watched, watch
-from helpers.instructor.report.write import write_reports
+from helpers.instructor.grading.run import Done, Wish, grade
+from helpers.instructor.grading.watch import BROKEN, STILL, Watching, can_be_parsed, watch
 
 IDLE = 30.0  # seconds of the test's clock
+HEAD = "submission,exercise,points,comment\n"
 Step = tuple[str, Callable[[], object]]
 
 
@@ -34,7 +35,7 @@ class Script:
         self.folder, self.out, self.log = home / "in", home / "out", home / "log"
         self.said: list[str] = []
 
-    def run(self, *steps: Step, **wish: Any) -> Watched:
+    def run(self, *steps: Step, **wish: Any) -> Done:
         """Watch until nothing is new any more; every step has to be reached."""
         left = list(steps)
 
@@ -56,18 +57,17 @@ class Script:
         return lambda: [hand_in(self.folder, name, **order) for name in names]
 
     @property
+    def told(self) -> Any:
+        return json.loads((self.out / "grades.json").read_bytes())
+
+    @property
     def totals(self) -> dict[str, float]:
-        data = json.loads((self.out / "grades.json").read_bytes())
-        return {one["submission"]: one["total"] for one in data["submissions"]}
+        return {one["submission"]: one["total"] for one in self.told["submissions"]}
 
     @property
     def gradings(self) -> Counter[str]:
         """How often the judge was given each submission."""
-        lines = self.log.read_text().splitlines() if self.log.exists() else []
-        return Counter(line.split()[1].split("-")[0] for line in lines)
-
-    def lines(self, text: str) -> list[str]:
-        return [line for line in self.said if text in line]
+        return Counter(name for _, name in calls(self.log))
 
 
 @pytest.fixture
@@ -83,9 +83,11 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
 
 def test_each_is_graded_when_it_comes_and_the_pages_show_it(script: Script) -> None:
     seen: list[list[str]] = []
+    times: list[int] = []
 
     def look() -> None:
         seen.append(sorted(script.totals))
+        times.append(next(script.out.glob("students/ann-*")).stat().st_mtime_ns)
 
     script.hand_in("ann")()
     made = script.run(
@@ -94,9 +96,9 @@ def test_each_is_graded_when_it_comes_and_the_pages_show_it(script: Script) -> N
         ("ann: ", look),
     )
     assert seen == [["ann"], ["ann", "bob"], ["ann", "bob"]]
+    assert times[0] == times[1] < times[2]  # a page that would be the same is let be
     assert made.graded == 3 and script.gradings == {"ann": 2, "bob": 1}
     assert "Better now." in script.said[-1] and " of 15 points" in script.said[0]
-    assert not (script.out / "run" / "taken").exists()
 
 
 def test_it_leaves_what_grade_leaves(script: Script) -> None:
@@ -108,15 +110,16 @@ def test_it_leaves_what_grade_leaves(script: Script) -> None:
     script.run(("hans: ", script.hand_in("ida")))
     watched = results(script.out)
     assert "emil: The folder holds no 02_messages.ipynb." in script.said
+    assert {name: n for name, n in script.gradings.items() if n != 1} == {"hans": 2}
     again = grade(script.wish())
     assert (again.graded, again.cached) == (0, 7) and results(script.out) == watched
-    assert {name: n for name, n in script.gradings.items() if n != 1} == {"hans": 2}
     whole = script.out.with_name("whole")
     grade(script.wish(out=whole))
     assert results(whole) == watched
 
 
 def test_a_restart_grades_nothing_twice(script: Script) -> None:
+    hand_in(script.folder, "never", do="unjudged")
     script.hand_in("ann", "bob")()
     script.run()
     before = results(script.out)
@@ -124,21 +127,20 @@ def test_a_restart_grades_nothing_twice(script: Script) -> None:
     script.hand_in("carl")()
     script.run()
     assert "With a result from before: 1." in script.said
-    assert script.gradings == {"ann": 1, "bob": 2, "carl": 1}
+    # What was not judged twice is tried again by the next watch, as grade does.
+    assert script.gradings == {"ann": 1, "bob": 2, "carl": 1, "never": 4}
     script.hand_in("bob")()
     shutil.rmtree(script.folder / "carl")
     script.run()
-    assert results(script.out) == {
-        **before,
-        **{n: d for n, d in results(script.out).items() if n.startswith("results/carl-")},
-    }
+    after = results(script.out)
+    assert {n: d for n, d in after.items() if not n.startswith("results/carl-")} == before
 
 
-def test_what_waits_is_named_and_has_no_grade_yet(script: Script) -> None:
+def test_what_waits_is_named_and_keeps_its_old_grade(script: Script) -> None:
     seen: list[dict[str, Any]] = []
 
     def look() -> None:
-        seen.append(json.loads((script.out / "grades.json").read_bytes()))
+        seen.append(script.told)
         assert "not graded yet as it is now" in (script.out / "class.html").read_text()
 
     script.hand_in("ann")()
@@ -147,59 +149,42 @@ def test_what_waits_is_named_and_has_no_grade_yet(script: Script) -> None:
         (": ", look),
         jobs=1,
     )
-    assert {one["submission"] for one in seen[0]["submissions"]} >= {"ann"}
+    assert "ann" in {one["submission"] for one in seen[0]["submissions"]}
     assert len(seen[0]["waiting"]) == 2
-    assert "waiting" not in json.loads((script.out / "grades.json").read_bytes())
-    assert "not graded yet" not in (script.out / "class.html").read_text()
+    assert "waiting" not in script.told
+    script.run(mode="none")
+    shown: list[int] = []
+    script.run((": ", lambda: shown.append(len(script.totals))), jobs=1)
+    assert (
+        shown[0] == 1 and len(script.totals) == 3
+    )  # a result of another way to grade is not shown
 
 
-class Changing:
-    """Changes a submission while the judge has it, which then waits for a word of ours."""
+@pytest.mark.parametrize(
+    ("texts", "graded", "given"),
+    [([notebook(note="new")], "new", 2), ([notebook(note="new"), ""], "old", 1)],
+    ids=["changed", "there and back"],
+)
+def test_what_changes_while_it_is_graded(
+    script: Script, texts: list[str], graded: str, given: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = script.out.with_name("go")
+    path = hand_in(script.folder, "ann", until=str(go), note="old")
+    left = [text or path.read_text() for text in texts]
 
-    def __init__(self, script: Script) -> None:
-        self.script, self.go = script, script.out.with_name("go")
-        self.order = {"until": str(self.go), "note": "old"}
-        hand_in(script.folder, "ann", **self.order)
+    def sleep(seconds: float) -> None:
+        """Change it, each time after it was looked at, then let the judge answer."""
+        script.clock.now += seconds
+        if script.gradings and script.clock.now % 5 == 0:
+            path.write_text(left.pop(0)) if left else go.touch()
 
-    def run(self, *texts: str, **wish: Any) -> Watched:
-        """Watch; what is handed in becomes each text in turn, and each time the watch sees it."""
-        self.script.clock.meanwhile = self.change(*texts)
-        return self.script.run(**wish)
-
-    def change(self, *texts: str) -> Iterator[None]:
-        while not self.script.gradings:
-            yield
-        for text in texts:
-            before = self.copies()
-            (self.script.folder / "ann" / FILE).write_text(text)
-            while self.copies() == before:
-                yield
-        self.go.touch()
-
-    def copies(self) -> set[str]:
-        """The names of the copies that wait or are graded."""
-        return {path.name for path in (self.script.out / "run" / "taken").glob("*")}
+    monkeypatch.setattr(script.clock, "sleep", sleep)
+    made = script.run(jobs=1)
+    assert made.graded == 1 and script.gradings == {"ann": given}, script.said
+    assert len(script.said) == 1 and graded in script.said[0]
 
 
-def test_what_changes_while_it_is_graded_is_graded_as_it_is_then(script: Script) -> None:
-    made = Changing(script).run(notebook(note="new"))
-    assert made.graded == 1 and len(script.lines("ann: ")) == 1 and "new" in script.said[-1]
-    (stored,) = (script.out / "results").glob("*.json")
-    assert json.loads(stored.read_bytes())["grade"]["note"] == "new"
-
-
-def test_what_is_changed_there_and_back_is_graded_once(script: Script) -> None:
-    changing = Changing(script)
-    made = changing.run(notebook(note="new"), notebook(**changing.order), jobs=1)
-    assert made.graded == 1 and script.gradings == {"ann": 1}
-
-
-def test_renamed_and_removed(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the reports take longer than the time after which it would be idle, too."""
-    module, clock = "helpers.instructor.grading.watch", script.clock
-    monkeypatch.setattr(
-        f"{module}.write_reports", lambda *a: (write_reports(*a), clock.sleep(IDLE + 1))
-    )
+def test_renamed_and_removed(script: Script) -> None:
     script.hand_in("ann", "bob")()
     script.run(
         ("bob: ", lambda: (script.folder / "ann").rename(script.folder / "anna")),
@@ -210,27 +195,20 @@ def test_renamed_and_removed(script: Script, monkeypatch: pytest.MonkeyPatch) ->
     assert [p.name.partition("-")[0] for p in (script.out / "students").iterdir()] == ["anna"]
 
 
-def test_a_folder_that_comes_late_and_goes_away(script: Script) -> None:
+def test_a_folder_that_goes_away_and_comes_back(script: Script) -> None:
     away = script.folder.with_name("away")
-    script.folder.rmdir()
-    hand_in(away, "ann")
     pages: list[bytes] = []
 
-    def vanish() -> None:
-        script.folder.rename(away)
+    def note() -> None:
         pages.append((script.out / "grades.json").read_bytes())
 
-    def come_back() -> None:
-        pages.append((script.out / "grades.json").read_bytes())
-        away.rename(script.folder)
-        hand_in(script.folder, "bob")
-
+    script.hand_in("ann")()
     script.run(
-        ("There is no folder", lambda: away.rename(script.folder)),
-        ("in is there.", lambda: None),
-        ("ann: ", vanish),
-        ("There is no folder", come_back),
-        ("in is there.", lambda: None),
+        ("ann: ", lambda: script.folder.rename(away)),
+        ("There is no folder", lambda: (note(), script.folder.mkdir())),
+        ("All submissions are gone", lambda: (note(), script.folder.rmdir())),
+        ("There is no folder", lambda: (away.rename(script.folder), script.hand_in("bob")())),
+        ("in is taken up.", lambda: None),
         ("bob: ", lambda: None),
     )
     assert pages[0] == pages[1] and script.gradings == {"ann": 1, "bob": 1}
@@ -238,36 +216,25 @@ def test_a_folder_that_comes_late_and_goes_away(script: Script) -> None:
 
 
 def test_overrides_are_taken_up(script: Script) -> None:
-    head = "submission,exercise,points,comment\n"
     file = script.out / "overrides.csv"
-    seen: list[float] = []
 
     def note() -> None:
         seen.append(script.totals["ann"])
 
     script.hand_in("ann", "bob")()
-    script.run(jobs=1)
-    was = script.totals["ann"]
-    data = json.loads((script.out / "grades.json").read_bytes())["submissions"][0]["exercises"]
-    file.write_text(f"{head}ann,02.1,0.5,\n")
-    script.run(("With a result from before", lambda: None))
-    note()
-    file.write_text(f"{head}nobody,02.1,1,\n")
+    script.run()
+    first = script.told["submissions"][0]["exercises"][0]["points"]
+    rest = script.totals["ann"] - first
+    seen: list[float] = []
+    file.write_text(f"{HEAD}ann,02.1,0.5,\n")
     script.run(
-        ("there is no submission 'nobody'. There are no pages before", script.hand_in("carl")),
-        ("carl: ", lambda: (note(), file.write_text(f"{head}ann,02.1,1.5,\n"))),
+        ("With a result", lambda: file.write_text(f"{HEAD}ann,02.1,9,\n")),
+        ("line 2: the points are '9'", script.hand_in("carl")),
+        ("carl: ", lambda: (note(), file.write_text(f"{HEAD}ann,02.1,1.5,\n"))),
         ("overrides.csv is taken up", lambda: None),
     )
-    assert "carl" in script.totals
     note()
-    assert seen == [pytest.approx(was - data[0]["points"] + x) for x in (0.5, 0.5, 1.5)]
-    script.run(
-        ("With a result", script.hand_in("dora")),
-        ("dora: ", lambda: file.write_text(f"{head}ann,02.1,9,\n")),
-        ("line 2: the points are '9'", lambda: None),
-    )
-    assert script.totals["ann"] == seen[-1]
-    assert "The points from before still count" in script.said[-1]
+    assert seen == [pytest.approx(rest + 0.5), pytest.approx(rest + 1.5)]
 
 
 def test_the_class_list_is_taken_up(script: Script) -> None:
@@ -292,39 +259,8 @@ def test_where_the_grader_fails_the_rest_goes_on(script: Script) -> None:
     script.hand_in("ann", "bob")()
     script.run(("dies: ", script.hand_in("carl")))
     assert script.gradings == {"dies": 2, "ann": 1, "bob": 1, "carl": 1}
-    assert script.totals["dies"] == 0 and "grader itself failed" in script.lines("dies: ")[0]
-    script.run()
-    assert script.gradings["dies"] == 4  # the next watch tries it again, as grade does
-
-
-def test_what_is_not_judged_is_asked_again_alone(script: Script) -> None:
-    hand_in(script.folder, "never", do="unjudged")
-    hand_in(script.folder, "once", do="unjudged once")
-    script.hand_in("ann")()
-    script.run()
-    assert script.gradings == {"ann": 1, "never": 2, "once": 2}
-    assert len(script.said) == 3 and "02.3 not judged" in script.lines("never: ")[0]
-    assert "not judged" not in script.lines("once: ")[0]
-    order = [line.split()[1].split("-")[0] for line in script.log.read_text().splitlines()]
-    assert sorted(order[:3]) == ["ann", "never", "once"]
-    script.run()
-    assert script.gradings == {"ann": 1, "never": 4, "once": 2}
-
-
-def test_results_of_another_way_to_grade_are_not_shown(script: Script) -> None:
-    script.hand_in("ann", "bob")()
-    script.run(mode="none")
-    seen: list[dict[str, float]] = []
-    script.run((": ", lambda: seen.append(script.totals)), jobs=1)
-    assert len(seen[0]) == 1 and len(script.totals) == 2
-    assert not (script.out / "NOT_SANDBOXED.txt").exists()
-
-
-def test_parts_of_a_class(script: Script) -> None:
-    script.hand_in(*(f"s{i}" for i in range(6)))()
-    outs = [script.out.with_name(f"part-{i}") for i in (1, 2)]
-    counts = [script.run(out=out, shard=(i, 2)).graded for i, out in enumerate(outs, start=1)]
-    assert sum(counts) == 6 and 0 not in counts
+    (said,) = [line for line in script.said if line.startswith("dies: ")]
+    assert script.totals["dies"] == 0 and "grader itself failed" in said
 
 
 def test_what_cannot_begin_is_told(script: Script) -> None:
@@ -333,22 +269,78 @@ def test_what_cannot_begin_is_told(script: Script) -> None:
     with owned(script.out), pytest.raises(GradingError, match="Another grader is at work"):
         script.run()
     for wish, said in (
+        ({"folder": script.folder / "none"}, "There is no folder"),
         ({"out": script.folder / "out"}, "must not lie in one another"),
-        ({"lesson": "77"}, "no lesson 77"),
         ({"roster": script.folder / "none.csv"}, "The class list"),
     ):
         with pytest.raises(GradingError, match=said):
             script.run(**wish)
 
 
-def test_pages_that_would_be_the_same_are_not_written(script: Script) -> None:
-    times: list[Sequence[int]] = []
+# --- when a notebook is whole ---------------------------------------------------------------------
 
-    def note() -> None:
-        pages = sorted((script.out / "students").glob("ann-*"))
-        times.append([page.stat().st_mtime_ns for page in pages])
 
-    script.hand_in("ann")()
-    script.run(("ann: ", lambda: (note(), hand_in(script.folder, "bob"))), ("bob: ", note))
-    assert len(times[0]) == 1 and times[0] == times[1]
-    assert notebook() == (script.folder / "ann" / FILE).read_text()
+@pytest.fixture
+def coming(script: Script) -> Callable[..., set[str]]:
+    """Looks once a second for so long; the names of those that may still be written."""
+    watching = Watching(script.wish(), script.said.append)
+
+    def look(seconds: float = 0.0) -> set[str]:
+        watching.look()
+        for _ in range(int(seconds)):
+            script.clock.sleep(1.0)
+            watching.look()
+        grading = watching.grading
+        return {one.name for one, _ in grading.here if one.id in grading.coming}
+
+    return look
+
+
+Coming = Callable[..., set[str]]
+
+
+def test_a_notebook_is_taken_when_it_is_still(script: Script, coming: Coming) -> None:
+    whole = notebook(note="x" * 100)
+    path = hand_in(script.folder, "ann")
+    for size in range(10, len(whole), 25):
+        path.write_text(whole[:size])
+        assert coming(1) == {"ann"}
+    path.write_text(whole)
+    assert coming(STILL - 1) == {"ann"} and coming(2) == set() == coming(60)
+
+
+def test_what_is_no_notebook_yet_is_waited_for_longer(script: Script, coming: Coming) -> None:
+    path = hand_in(script.folder, "ann")
+    whole = path.read_bytes()
+    path.write_bytes(bytes(len(whole)))  # a place that is reserved first
+    os.utime(path, (1, 1))
+    (script.folder / "broken.ipynb").write_text("{")
+    (script.folder / "empty").mkdir()
+    assert coming(BROKEN - 1) == {"ann", "broken", "empty"}
+    path.write_bytes(whole)
+    os.utime(path, (1, 1))
+    assert coming(2) == {"ann"} and coming(STILL) == set()
+
+
+@pytest.mark.parametrize("name", [f"{FILE}.part", f".{FILE}.swp", f"{FILE}~", "02_messages.zip"])
+def test_downloads_and_editors_names_are_no_notebooks(
+    script: Script, coming: Coming, name: str
+) -> None:
+    (script.folder / name).write_text(notebook())
+    (script.folder / "ann").mkdir()
+    (script.folder / "ann" / name).write_text(notebook())
+    assert coming(1) == {"ann"}
+    (script.folder / "ann" / name).replace(script.folder / "ann" / FILE)
+    assert coming(STILL + 1) == set() and script.said == []
+
+
+def test_no_part_of_a_notebook_can_be_parsed(tmp_path: Path) -> None:
+    whole, path = notebook().encode(), tmp_path / FILE
+
+    def parsed(data: bytes) -> bool:
+        path.write_bytes(data)
+        return can_be_parsed(path)
+
+    assert parsed(whole) and parsed(b"\xef\xbb\xbf" + whole)
+    assert not any(parsed(whole[:size]) for size in range(len(whole)))
+    assert not any(map(parsed, (b"[]", b"\xff", b"[" * 10**5)))

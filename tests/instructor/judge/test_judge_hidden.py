@@ -115,7 +115,7 @@ def _leaves(value: Any) -> Iterator[float]:
 def handed_out(found: SubmissionGrade, out: Path) -> str:
     """All that a student gets of a grade."""
     columns = tuple(Column(e.number, e.title, e.max) for e in found.exercises)
-    entry = Entry("ada-0", "ada", found, (), Person(), False, True, "")
+    entry = Entry("ada-0", found, (), Person(), True)
     write_reports(Sheet(found.lesson, "It", "bubblewrap", "k", "g", columns, (entry,)), out)
     files = [p for p in out.rglob("*") if p.is_file() and p.name not in ("grades.json", "style")]
     return "\n".join(p.read_text(encoding="utf-8") for p in files)

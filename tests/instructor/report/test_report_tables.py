@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 
 from helpers.instructor.grades import ExerciseGrade, Outcome, SubmissionGrade
+from helpers.instructor.grading.files import formula_safe
 from helpers.instructor.grading.overrides import Override
 from helpers.instructor.grading.roster import Person, from_name
-from helpers.instructor.report.cells import formula_safe
 from helpers.instructor.report.sheet import Column, Entry, Sheet
-from helpers.instructor.report.systems import canvas, gradescope, moodle
-from helpers.instructor.report.tables import grades_table
+from helpers.instructor.report.tables import canvas, grades_table, gradescope, moodle
 from helpers.instructor.report.write import write_reports
 
 COLUMNS = (Column("02.1", "Scatter", 2.0), Column("02.2", "Broadcast", 2.5))
@@ -43,7 +42,7 @@ def sheet(names: list[str] = NAMES, **changes: object) -> Sheet:
         grades = (exercise(0, "passed"), exercise(1, hint=f"{FORMULA}\n{EVIL}"))
         grade = SubmissionGrade(name, "02", 5, "bubblewrap", grades, f"A {EVIL} note.")
         by_hand = (Override("02.2", 0.5, EVIL, 0.0),) if i == 0 else ()
-        entries.append(Entry(f"s{i}", name, grade, by_hand, from_name(name), False, True, EVIL))
+        entries.append(Entry(f"s{i}", grade, by_hand, from_name(name), True, EVIL))
     made = Sheet("02", "Messages", "bubblewrap", "key", "grader", COLUMNS, tuple(entries))
     return replace(made, **changes)  # type: ignore[arg-type]
 
