@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -84,19 +85,21 @@ def die_later(words: str) -> None:
 
 def main() -> int:
     """Run the command on the judge of fake_judge.py, as if there were a sandbox."""
+    sandbox: Any = ModuleType("helpers.instructor.sandbox")
+    sandbox.missing = lambda: None
+    sys.modules[sandbox.__name__] = sandbox
+
     from helpers import cli
-    from helpers.instructor.grading import run
+    from helpers.commands import grade
+    from helpers.instructor.grading import Wish, run
     from helpers.instructor.report.sheet import Column
     from tests.fake_judge import EXERCISES
 
     if when := os.environ.pop("FAKE_DEATH", ""):
         die_later(when)
-    run.JUDGE = JUDGE
+    grade.Wish = partial(Wish, judge=JUDGE)
     run.columns = lambda lesson: tuple(Column(n, f"Exercise {n}", p) for n, p in EXERCISES)
     run.grader_version = lambda lesson, judge: "as it was"  # somebody may be editing the grader
-    sandbox: Any = ModuleType("helpers.instructor.sandbox")
-    sandbox.missing = lambda: None
-    sys.modules[sandbox.__name__] = sandbox
     return cli.main(["grade", *sys.argv[1:], "--lesson", LESSON])
 
 

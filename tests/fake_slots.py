@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from helpers.instructor.grading import slots, watch
-from helpers.instructor.grading.slots import Job, Settings
+from helpers.instructor.grading import Wish, slots, watch
+from helpers.instructor.grading.slots import Job
 from tests import fake_judge
 
 
@@ -49,11 +49,11 @@ class Judge(fake_judge.FakeJudge):
 class FakeSlot(slots.Slot):
     """A slot whose process is only said to be one; it is its own channel."""
 
-    def __init__(self, number: int, settings: Settings) -> None:
+    def __init__(self, number: int, wish: Wish) -> None:
         self.number, self.said = number, list[Any]()
         self.channel: Any = self
         try:
-            self.judge = Judge(settings.lesson, settings.mode, number)
+            self.judge = Judge(wish.lesson, wish.mode, number)
             self.said.append("ready")
         except fake_judge.Died:
             self.said.append(None)

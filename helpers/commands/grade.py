@@ -6,14 +6,16 @@ import re
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from helpers.commands.paths import typed
 from helpers.instructor.grades import Mode
-from helpers.instructor.grading import GradingError, Interrupted
-
-if TYPE_CHECKING:
-    from helpers.instructor.grading.run import Done, Wish
+from helpers.instructor.grading import GradingError, Wish
+from helpers.instructor.grading.discover import SEVERAL
+from helpers.instructor.grading.run import Grading
+from helpers.instructor.grading.run import grade as run
+from helpers.instructor.grading.watch import watch as watch_folder
+from helpers.instructor.sandbox import missing
+from helpers.setup.machine import usable_cores
 
 WRONG = 2  # the exit status where grading cannot begin
 SOME_FAILED = 1
@@ -30,31 +32,44 @@ def grade(
     sandbox: Mode,
     roster: str | None,
     key: str | None,
-    mistakes: str | None = None,
-    watch: bool = False,
-    until_idle: float | None = None,
+    mistakes: str | None,
+    watch: bool,
+    until_idle: float | None,
 ) -> int:
     """Grade a folder, watch one or compare terms; returns the exit status."""
     try:
         if until_idle is not None and not watch:
             raise GradingError("--until-idle says when a watch ends: give --watch, too.")
         if watch and (what[0] == "stats" or shard != "1/1"):
-            with_what = "stats" if what[0] == "stats" else "one part of a class"
-            raise GradingError(f"--watch is for a folder of submissions, not for {with_what}.")
+            raise GradingError("--watch is for one whole folder of submissions.")
         if what[0] == "stats":
             return _stats(what[1:], out)
         if out is None:
             raise GradingError("Say where the grades go, for instance --out GRADES.")
         if len(what) > 1:
             raise GradingError(f"Name one folder of submissions, not {len(what)}.")
-        if lesson is None:
-            raise GradingError("Say which lesson it is, for instance --lesson 03.")
-        wish = _wish(what[0], lesson, out, jobs, shard, sandbox, roster, key, mistakes)
+        if not re.fullmatch(r"\d{1,2}", lesson or ""):
+            raise GradingError("Say which lesson it is by its number, for instance --lesson 03.")
+        part = _shard(shard)
+        if sandbox == "bubblewrap" and (lack := missing()):
+            raise GradingError(lack)
+        number = str(lesson).zfill(2)
+        wish = Wish(
+            typed(what[0]),
+            number,
+            typed(out),
+            jobs or max(1, int(usable_cores())),
+            sandbox,
+            part,
+            typed(roster) if roster else None,
+            typed(key) if key else None,
+            _mistakes(mistakes, number) if mistakes else "",
+        )
         return _watch(wish, until_idle) if watch else _grade(wish)
     except GradingError as error:
         print(error, file=sys.stderr)
         return WRONG
-    except (Interrupted, KeyboardInterrupt) as stopped:
+    except KeyboardInterrupt as stopped:
         print(f"\nInterrupted. {stopped} Run the same command to go on.", file=sys.stderr)
         return 130
     except OSError as error:  # a full disk, a file that somebody else owns
@@ -66,90 +81,62 @@ def grade(
         return WRONG
 
 
-def _wish(
-    folder: str,
-    lesson: str,
-    out: str,
-    jobs: int | None,
-    shard: str,
-    sandbox: Mode,
-    roster: str | None,
-    key: str | None,
-    mistakes: str | None,
-) -> Wish:
-    """What was asked for. Raises GradingError."""
-    from helpers.instructor.grading.run import JUDGE, Wish
-    from helpers.instructor.sandbox import missing
-    from helpers.setup.machine import usable_cores
+def _stats(terms: Sequence[str], out: str | None) -> int:
+    from helpers.instructor.statistics import statistics
 
-    if not re.fullmatch(r"\d{1,2}", lesson):
-        raise GradingError(f"{lesson!r} is not a lesson's number; give one such as --lesson 03.")
-    number = lesson.zfill(2)
-    part = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", shard)
-    if not part or int(part[1]) > int(part[2]):
+    for line in statistics([typed(term) for term in terms], typed(out) if out else None):
+        print(line)
+    return 0
+
+
+def _shard(given: str) -> tuple[int, int]:
+    """ "2/5" as (2, 5). Raises GradingError."""
+    found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", given)
+    if not found or int(found[1]) > int(found[2]):
         raise GradingError(
-            f"--shard is {shard!r}; write I/N, such as 1/8 for the first of 8 parts."
+            f"--shard is {given!r}; write I/N, such as 1/8 for the first of 8 parts."
         )
-    table = ""
-    if mistakes:
-        from helpers.instructor.mistakes import read
+    return int(found[1]), int(found[2])
 
-        table = read(typed(mistakes), number)
-    if sandbox == "bubblewrap" and (lack := missing()):
-        raise GradingError(lack)
-    return Wish(
-        typed(folder),
-        number,
-        typed(out),
-        jobs or max(1, int(usable_cores())),
-        sandbox,
-        (int(part[1]), int(part[2])),
-        typed(roster) if roster else None,
-        typed(key) if key else None,
-        JUDGE,
-        table,
-    )
+
+def _mistakes(table: str, lesson: str) -> str:
+    from helpers.instructor.mistakes import read
+
+    return read(typed(table), lesson)
 
 
 def _grade(wish: Wish) -> int:
-    from helpers.instructor.grading.run import grade as run
-
     done = run(wish)
-    figures = f"{done.graded} graded, {done.cached} unchanged since an earlier run"
-    number, of = wish.shard
-    if of > 1:
-        print(f"{len(done.sheet.entries)} submissions in part {number} of {of}: {figures}.")
+    count, (number, of) = len(done.sheet().entries), wish.shard
+    part = f" in part {number} of {of}" if of > 1 else ""
+    print(
+        f"{count} submissions{part}: {done.graded} graded, {done.cached} unchanged since an "
+        "earlier run."
+    )
+    if part:
         print("When all parts are graded, the same command without --shard writes the reports.")
     else:
-        print(f"{len(done.sheet.entries)} submissions: {figures}.")
         print(f"Grades: {wish.out / 'grades.csv'}\nThe class: {wish.out / 'class.html'}")
-    _tell(done, wish)
-    if done.failed:
-        print(
-            f"At {len(done.failed)} of them the grader itself failed ({', '.join(done.failed)}); "
-            f"{wish.out / 'run' / 'slots.log'} says how.",
-            file=sys.stderr,
-        )
-    return SOME_FAILED if done.failed or done.sheet.not_judged else 0
+    return SOME_FAILED if _tell(done) else 0
 
 
 def _watch(wish: Wish, until_idle: float | None) -> int:
-    from helpers.instructor.grading.watch import watch
+    def say(line: str) -> None:
+        print(time.strftime("%H:%M:%S"), line, flush=True)
 
     print(
         f"Watching {wish.folder}; Ctrl-C ends it. The class: {wish.out / 'class.html'}", flush=True
     )
-    done = watch(wish, lambda said: print(time.strftime("%H:%M:%S"), said, flush=True), until_idle)
-    print(f"{len(done.sheet.entries)} submissions: {done.graded} graded since this began.")
-    _tell(done, wish)
+    done = watch_folder(wish, say, until_idle)
+    print(f"{len(done.sheet().entries)} submissions: {done.graded} graded since this began.")
+    _tell(done)
     return 0
 
 
-def _tell(done: Done, wish: Wish) -> None:
-    """What is to be known of all grades, of which notebook was taken, and of what is not judged."""
-    from helpers.instructor.grading.discover import SEVERAL
-
-    sheet = done.sheet
+def _tell(done: Grading) -> bool:
+    """Say what is to be known of all grades, and which notebook was taken where there were several;
+    whether any submission was not judged in full."""
+    sheet = done.sheet()
     if sheet.stamp:
         print(sheet.stamp)
     several = [one for one in sheet.entries if one.taken or one.grade.note.startswith(SEVERAL)]
@@ -163,14 +150,13 @@ def _tell(done: Done, wish: Wish) -> None:
         print(
             f"Not judged in full: {len(names)} ({', '.join(names[:MOST_NAMES])}{more}). That says "
             "nothing about the answers. Run the same command, which asks these again, or give "
-            f"points by hand in {wish.out / 'overrides.csv'}.",
+            f"points by hand in {done.out / 'overrides.csv'}.",
             file=sys.stderr,
         )
-
-
-def _stats(terms: Sequence[str], out: str | None) -> int:
-    from helpers.instructor.statistics import statistics
-
-    for line in statistics([typed(term) for term in terms], typed(out) if out else None):
-        print(line)
-    return 0
+    if done.failed:
+        print(
+            f"At {len(done.failed)} of them the grader itself failed ({', '.join(done.failed)}); "
+            f"{done.out / 'run' / 'slots.log'} says how.",
+            file=sys.stderr,
+        )
+    return bool(names)

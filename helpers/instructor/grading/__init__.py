@@ -7,14 +7,32 @@ from one run to the next).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+
+from helpers.instructor.grades import Mode
+
+JUDGE = "helpers.instructor.judge:Judge"
+
 
 class GradingError(Exception):
     """Grading cannot begin or go on; the text says why and what to do."""
 
 
-class Interrupted(Exception):
-    """The instructor stopped the run. graded: how many have their result; total: of how many."""
+@dataclass(frozen=True)
+class Wish:
+    """What an instructor asked for. shard: (I, N), the I-th of N parts. mistakes: a table of the
+    class's own (`helpers.instructor.mistakes`), "" for none. judge: "module:name" of a class that
+    is made and used as `helpers.instructor.judge.Judge`.
+    """
 
-    def __init__(self, graded: int, total: int) -> None:
-        super().__init__(f"{graded} of {total} submissions have their result.")
-        self.graded, self.total = graded, total
+    folder: Path
+    lesson: str
+    out: Path
+    jobs: int
+    mode: Mode = "bubblewrap"
+    shard: tuple[int, int] = (1, 1)
+    roster: Path | None = None
+    key: Path | None = None
+    mistakes: str = ""
+    judge: str = JUDGE

@@ -1,10 +1,10 @@
-"""Submissions, people, grades and overrides put together as what the reports are made of."""
+"""Submissions, people, grades and points set by hand put together as lines of the reports."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helpers.instructor.grades import ExerciseGrade, Mode, Outcome, SubmissionGrade
+from helpers.instructor.grades import SubmissionGrade
 from helpers.instructor.grading import GradingError
 from helpers.instructor.grading.discover import Submission, submission, told_apart
 from helpers.instructor.grading.overrides import Overrides, apply
@@ -36,31 +36,13 @@ def whose(here: Sequence[Submission], listed: Roster | None) -> People:
 def columns(lesson: str) -> tuple[Column, ...]:
     """The lesson's exercises. Raises GradingError where it has none."""
     from helpers.checks import of_lesson
-    from helpers.checks.report import Part, parts_of
-    from helpers.checks.spec import Exercise
+    from helpers.checks.report import parts_of
 
-    graded: list[Exercise | Part] = [*of_lesson(lesson), *parts_of(lesson)]
-    made = tuple(Column(one.number, one.title, float(one.points)) for one in graded)
-    if not made:
+    graded = [(one.number, one.title, float(one.points)) for one in of_lesson(lesson)]
+    graded += [(one.number, one.title, float(one.points)) for one in parts_of(lesson)]
+    if not graded:
         raise GradingError(f"Lesson {lesson} has no exercises, so there is nothing to grade.")
-    return made
-
-
-def without_points(
-    name: str,
-    lesson: str,
-    seed: int,
-    mode: Mode,
-    exercises: Sequence[Column],
-    outcome: Outcome,
-    why: str,
-) -> SubmissionGrade:
-    """The grade of a submission that no judge has seen, or that no judge got through."""
-    made = [
-        ExerciseGrade(one.number, one.title, outcome, 0.0, one.points, reason=why)
-        for one in exercises
-    ]
-    return SubmissionGrade(name, lesson, seed, mode, tuple(made), note=why)
+    return tuple(Column(*one) for one in graded)
 
 
 def entry(
@@ -68,13 +50,10 @@ def entry(
     person: Person | None,
     grade: SubmissionGrade,
     by_hand: Overrides,
-    handed_in: bool,
-    listed: bool,
+    notes: Sequence[str],
 ) -> Entry:
-    """One line of the sheet, with the instructor's points. listed: whether there is a list."""
+    """One line of the sheet, with the instructor's points. notes: of how it was found."""
     graded, changed = apply(grade, by_hand.get(one.name, {}))
-    notes = [one.note] if one.note and handed_in else []
-    if listed and person is None:
-        notes.append(UNLISTED)
-    who = person or from_name(one.raw)
-    return Entry(one.id, graded, changed, who, handed_in, " ".join(notes), one.taken)
+    handed_in = one.path is not None
+    found = " ".join(note for note in notes if note)
+    return Entry(one.id, graded, changed, person or from_name(one.raw), handed_in, found, one.taken)

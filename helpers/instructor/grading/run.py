@@ -8,68 +8,34 @@ import json
 import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
-from helpers.instructor.grades import NOT_JUDGED, Mode, Outcome, SubmissionGrade
-from helpers.instructor.grading import GradingError, Interrupted, overrides, seeds
-from helpers.instructor.grading.assemble import (
-    ABSENT,
-    People,
-    columns,
-    entry,
-    whose,
-    without_points,
-)
+from helpers.instructor.grades import NOT_JUDGED, ExerciseGrade, Outcome, SubmissionGrade
+from helpers.instructor.grading import GradingError, Wish, overrides, seeds
+from helpers.instructor.grading.assemble import ABSENT, UNLISTED, People, columns, entry, whose
 from helpers.instructor.grading.discover import Submission, discover, lesson_file
 from helpers.instructor.grading.files import as_json, owned, write
-from helpers.instructor.grading.progress import Progress
 from helpers.instructor.grading.roster import read_roster
-from helpers.instructor.grading.slots import Answer, Job, Settings, Slots
+from helpers.instructor.grading.slots import Answer, Job, Slots
 from helpers.instructor.grading.store import Store, contents, grader_version
 from helpers.instructor.report.sheet import Sheet
 from helpers.instructor.report.write import write_reports
 
-JUDGE = "helpers.instructor.judge:Judge"
 FAILED = (
     "The grader itself failed at this notebook, twice. That says nothing about the answers: they "
     "have no grade yet."
 )
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What an instructor asked for. shard: (I, N), the I-th of N parts. judge: "module:name".
-    mistakes: a table of the class's own (`helpers.instructor.mistakes`), "" for none."""
+def grade(wish: Wish) -> Grading:
+    """Grade what is not graded yet, then write the reports; of a part of a class, none.
 
-    folder: Path
-    lesson: str
-    out: Path
-    jobs: int
-    mode: Mode = "bubblewrap"
-    shard: tuple[int, int] = (1, 1)
-    roster: Path | None = None
-    key: Path | None = None
-    judge: str = JUDGE
-    mistakes: str = ""
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a run did. failed: names of submissions at which the grader itself failed."""
-
-    sheet: Sheet
-    cached: int
-    graded: int
-    failed: list[str] = field(default_factory=list)
-
-
-def grade(wish: Wish) -> Done:
-    """Grade what is not graded yet, then write the reports, of a part's submissions none.
-
-    Raises GradingError where something is wrong before grading, Interrupted after Ctrl-C. Killed at
-    any moment, it goes on from there when it is called again, and gives the same.
+    Raises GradingError where something is wrong before grading, KeyboardInterrupt after Ctrl-C.
+    Killed at any moment, it goes on from there when it is called again, and gives the same.
     """
+    from rich.progress import Progress
+
     # All that may be wrong with what was asked for comes first: then OUT is not even made.
     grading = Grading(wish)
     grading.look()
@@ -78,45 +44,49 @@ def grade(wish: Wish) -> Done:
             f"{grading.folder} holds no submissions: it needs a folder or a notebook for each "
             "student."
         )
-    cached = grading.current
     with grading.at_work() as slots:
-        with Progress(cached + len(grading.lacking), cached) as progress:
-            while grading.lacking:
-                for _ in grading.turn(slots, 1.0):
-                    progress.step()
-                if not grading.busy:
-                    grading.look()  # what has changed meanwhile is graded as it is now
-        made = grading.sheet()
+        if grading.lacking:
+            from rich.console import Console
+
+            with Progress(console=Console(stderr=True)) as bar:
+                total = grading.cached + len(grading.lacking)
+                task = bar.add_task("Grading", total=total, completed=grading.cached)
+                while grading.lacking:
+                    for _ in grading.turn(slots, 1.0):
+                        bar.advance(task)
+                    if not grading.busy:
+                        grading.look()  # what has changed meanwhile is graded as it is now
         if wish.shard[1] == 1:
-            write_reports(made, grading.out)
-    return Done(made, cached, grading.graded, grading.failed)
+            write_reports(grading.sheet(), grading.out)
+    return grading
 
 
 class Grading:
     """A folder and what becomes of it in OUT.
 
     here: who has handed in, or should have. lacking: ids of submissions whose grade is still to
-    come; coming: of those among them that somebody may still be writing. current: how many had a
-    grade at the last look. graded, failed: how many the judge was given since this began, and the
-    names of those at which it failed.
+    come; coming: of those among them that somebody may still be writing. cached: how many had a
+    grade when this began. graded: how many got one; failed: names of those at which the grader
+    itself failed.
     """
 
     def __init__(self, wish: Wish) -> None:
         """Raises GradingError."""
-        self.wish = wish
         self.folder, self.out = apart(wish.folder, wish.out)
+        self.wish = replace(wish, folder=self.folder, out=self.out)
         self.title = lesson_file(wish.lesson)[3:].removesuffix(".ipynb").replace("_", " ")
         self.columns = columns(wish.lesson)
         self.roster = read_roster(wish.roster, wish.lesson) if wish.roster else None
         self.key = seeds.load_key(wish.key)
-        version = f"{grader_version(wish.lesson, wish.judge)} {wish.mistakes}".strip()
-        self.version = hashed(version)[:16] if wish.mistakes else version
+        self.version = grader_version(wish.lesson, wish.judge)
+        if wish.mistakes:
+            self.version = hashed(f"{self.version} {wish.mistakes}")[:16]
         self.store = Store(self.out)
         self.by_hand: overrides.Overrides = {}
         self.here: People = []
         self.lacking: set[str] = set()
         self.coming: set[str] = set()
-        self.current = self.graded = 0
+        self.cached, self.graded = -1, 0
         self.failed: list[str] = []
         self._waiting: deque[Job] = deque()
         self._open: set[Job] = set()
@@ -127,27 +97,25 @@ class Grading:
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[Slots]:
-        """Hold OUT, with slots to grade in. Raises GradingError, and Interrupted after Ctrl-C."""
-        wish = self.wish
-        with owned(self.out, shared=wish.shard[1] > 1):
+        """Hold OUT, with slots to grade in. Raises GradingError, KeyboardInterrupt after Ctrl-C."""
+        with owned(self.out, shared=self.wish.shard[1] > 1):
             self._of_this_lesson()
             overrides.ensure(self.out)
             self.read_overrides()
-            log = self.out / "run" / "slots.log"
-            settings = Settings(wish.lesson, wish.mode, wish.judge, wish.mistakes, log)
             try:
-                with Slots(wish.jobs, settings) as slots:
+                with Slots(self.wish) as slots:
                     yield slots
             except KeyboardInterrupt:
                 total = sum(one.path is not None for one in self._mine())
-                raise Interrupted(total - len(self.lacking), total) from None
+                have = total - len(self.lacking)
+                said = f"{have} of {total} submissions have their result."
+                raise KeyboardInterrupt(said) from None
 
     def _of_this_lesson(self) -> None:
         """Raises GradingError where OUT holds another lesson's grades."""
-        try:
+        other = self.wish.lesson
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             other = json.loads((self.out / "grades.json").read_bytes())["lesson"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return
         if other != self.wish.lesson:
             raise GradingError(
                 f"{self.out} holds the grades of lesson {other}; name another --out."
@@ -176,7 +144,7 @@ class Grading:
         found: what lies in the folder, if that is known. rests: whether nobody is writing it.
         """
         self.here = whose(self.discover() if found is None else found, self.roster)
-        self.current, self.coming, wanted = 0, set(), []
+        graded, self.coming, wanted = 0, set(), []
         for one in self._mine():
             if one.note == ABSENT:
                 continue
@@ -185,11 +153,12 @@ class Grading:
                 job.digest in self._over
                 or self.store.load(one.id, job.terms, job.digest) is not None
             ):
-                self.current += 1
+                graded += 1
             elif not rests(one):
                 self.coming.add(one.id)
             elif one.path is not None:
                 wanted.append(job)
+        self.cached = graded if self.cached < 0 else self.cached
         self.lacking = self.coming | {job.submission.id for job in wanted}
         self._waiting = deque(job for job in wanted if job not in self._open | {*self._first})
         self._again = deque(job for job in self._again if job in wanted)
@@ -199,15 +168,13 @@ class Grading:
         points = {column.number: column.points for column in self.columns}
         self.by_hand = overrides.read(self.out, [one.name for one, _ in self.here], points)
 
-    def _mine(self) -> Iterator[Submission]:
+    def _mine(self) -> list[Submission]:
         """All submissions, or those of the part that was asked for.
 
         Where one goes depends on its id alone: no node has to know what another one saw.
         """
         number, of = self.wish.shard
-        for one, _ in self.here:
-            if int(hashed(one.id), 16) % of == number - 1:
-                yield one
+        return [one for one, _ in self.here if int(hashed(one.id), 16) % of == number - 1]
 
     def _job(self, one: Submission) -> Job:
         seed = seeds.seed(self.key, self.wish.lesson, one.raw)
@@ -223,7 +190,7 @@ class Grading:
 
     def turn(self, slots: Slots, patience: float) -> Iterator[SubmissionGrade]:
         """Give out work, wait so many seconds at most for what comes of it, and keep that."""
-        while self._waiting and len(self._open) < slots.most:
+        while self._waiting and len(self._open) < self.wish.jobs:
             self._give(slots, self._waiting.popleft())
         if self._again and not self._waiting and not self._open:
             slots.rest()  # it gets a new slot that has the machine for itself
@@ -254,19 +221,20 @@ class Grading:
         graded = counts.grade or self._without_points(job, NOT_JUDGED, FAILED)
         kept = self.store.save(one.id, job.terms, job.digest, graded, failed=not counts.is_whole)
         # Times are no result: no two runs have the same.
-        told = {
-            "seconds": round(counts.seconds, 3),
-            "crashes": counts.crashes,
-            "host": socket.gethostname(),
-        }
-        write(self.out / "run" / "times" / f"{one.id}.json", as_json(told))
+        took = {"seconds": counts.seconds, "crashes": counts.crashes, "host": socket.gethostname()}
+        write(self.out / "run" / "times" / f"{one.id}.json", as_json(took))
         self.lacking.discard(one.id)
         self.graded += 1
         yield kept
 
     def _without_points(self, job: Job, outcome: Outcome, why: str) -> SubmissionGrade:
-        wish, name = self.wish, job.submission.name
-        return without_points(name, wish.lesson, job.seed, wish.mode, self.columns, outcome, why)
+        """The grade of a submission that no judge has seen, or that no judge got through."""
+        made = [
+            ExerciseGrade(one.number, one.title, outcome, 0.0, one.points, reason=why)
+            for one in self.columns
+        ]
+        name, wish = job.submission.name, self.wish
+        return SubmissionGrade(name, wish.lesson, job.seed, wish.mode, tuple(made), why)
 
     # --- the reports ------------------------------------------------------------------------------
 
@@ -275,32 +243,31 @@ class Grading:
 
         Whose grade is still to come has the last one, where that goes by the same terms.
         """
-        empty = Sheet(
+        people = {one.id: person for one, person in self.here}
+        entries, waiting = [], []
+        for one in self._mine():
+            job = self._job(one)
+            waits = one.id in self.lacking
+            grade = self.store.load(one.id, job.terms) if one.path or waits else None
+            if waits:
+                waiting.append(one.name)
+            elif grade is None:
+                grade = self._without_points(job, "missing", one.note)
+            if grade is not None:
+                notes = [one.note if one.path else ""]
+                notes += [UNLISTED] if self.roster and people[one.id] is None else []
+                entries.append(entry(one, people[one.id], grade, self.by_hand, notes))
+        return Sheet(
             self.wish.lesson,
             self.title.capitalize(),
             self.wish.mode,
             seeds.fingerprint(self.key),
             self.version,
             self.columns,
-            (),
-            canvas=self.roster.canvas if self.roster else "",
+            tuple(entries),
+            self.roster.canvas if self.roster else "",
+            tuple(waiting),
         )
-        people = {one.id: person for one, person in self.here}
-        entries, waiting = [], []
-        for one in self._mine():
-            job = self._job(one)
-            grade = (
-                self.store.load(one.id, job.terms) if one.path or one.id in self.coming else None
-            )
-            handed_in = grade is not None
-            if one.id in self.lacking:
-                waiting.append(one.name)
-            elif grade is None:
-                grade = self._without_points(job, "missing", one.note)
-            if grade is not None:
-                args = people[one.id], grade, self.by_hand, handed_in, self.roster is not None
-                entries.append(entry(one, *args))
-        return replace(empty, entries=tuple(entries), waiting=tuple(waiting))
 
 
 def hashed(text: str) -> str:
@@ -309,8 +276,7 @@ def hashed(text: str) -> str:
 
 
 def apart(folder: Path, out: Path) -> tuple[Path, Path]:
-    """Both, resolved, whether they are there or not. Raises GradingError where one lies in the
-    other."""
+    """Both, resolved. Raises GradingError where one lies in the other."""
     if out.exists() and not out.is_dir():
         raise GradingError(f"{out} is not a folder; name one with --out.")
     folder, out = folder.resolve(), out.resolve()

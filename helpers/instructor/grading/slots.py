@@ -16,15 +16,14 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import Any
 
-from helpers.instructor.grades import Mode, SubmissionGrade
-from helpers.instructor.grading import GradingError
+from helpers.instructor.grades import SubmissionGrade
+from helpers.instructor.grading import GradingError, Wish
 from helpers.instructor.grading.discover import Submission
 from helpers.setup.places import ROOT
 
@@ -34,6 +33,7 @@ PATIENCE = 3600.0
 GRACE = 10.0  # seconds that a slot has for ending its sandboxes itself
 MOST_SLOTS = 700  # of all graders on one machine; the sandboxes' user ids end there
 PR_SET_PDEATHSIG = 1
+LOG = "run/slots.log"
 
 
 @dataclass(frozen=True)
@@ -61,26 +61,18 @@ class Answer:
         return self.grade is not None and not self.grade.not_judged
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a slot is started with. judge: "module:name" of a class that is made and used as
-    `helpers.instructor.judge.Judge`. mistakes: the class's own, as a table."""
-
-    lesson: str
-    mode: Mode
-    judge: str
-    mistakes: str
-    log: Path
-
-
 # --- in the slot's process ------------------------------------------------------------------------
 
 
-def work(channel: Connection, parent: int, number: int, settings: Settings) -> None:
+def work(channel: Connection, parent: int, number: int, wish: Wish) -> None:
     """Grade what is sent until None is. Says "ready" first, or why there is no judge."""
-    _end_with(parent)
+    os.setsid()  # Ctrl-C in the terminal is the grader's to handle
+    if sys.platform == "linux":  # the system kills it when its parent ends
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        return  # it ended before we could ask
     os.set_inheritable(channel.fileno(), False)
-    with open(settings.log, "ab") as log:
+    with open(wish.out / LOG, "ab") as log:
         for output in (1, 2):
             os.dup2(log.fileno(), output)
     os.chdir(ROOT)
@@ -88,7 +80,7 @@ def work(channel: Connection, parent: int, number: int, settings: Settings) -> N
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     with contextlib.ExitStack() as kept:
         try:
-            judge = kept.enter_context(contextlib.closing(_judge(number, settings, kept)))
+            judge = _judge(number, wish, kept)
         except Exception as error:
             traceback.print_exc()
             channel.send(f"{type(error).__name__}: {error}")
@@ -98,24 +90,16 @@ def work(channel: Connection, parent: int, number: int, settings: Settings) -> N
             channel.send(graded(judge, job))
 
 
-def _end_with(parent: int) -> None:
-    """Let the system kill this process when its parent ends. On Linux."""
-    os.setsid()  # Ctrl-C in the terminal is the grader's to handle
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)  # it ended before we could ask
-
-
-def _judge(number: int, settings: Settings, kept: contextlib.ExitStack) -> Any:
+def _judge(number: int, wish: Wish, kept: contextlib.ExitStack) -> Any:
     from helpers.instructor.sandbox import cores
 
-    name, _, attribute = settings.judge.partition(":")
+    name, _, attribute = wish.judge.partition(":")
     number = _own_number(number, kept)
     cores.stay_on_one(number)
-    judge = getattr(import_module(name), attribute)(settings.lesson, settings.mode, number)
-    if settings.mistakes:
-        judge.learn(settings.mistakes)
+    judge = getattr(import_module(name), attribute)(wish.lesson, wish.mode, number)
+    kept.callback(judge.close)
+    if wish.mistakes:
+        judge.learn(wish.mistakes)
     return judge
 
 
@@ -160,11 +144,11 @@ class Slot:
     job: Job | None = None
     since = 0.0
 
-    def __init__(self, number: int, settings: Settings) -> None:
+    def __init__(self, number: int, wish: Wish) -> None:
         self.number = number
         self.channel, theirs = multiprocessing.Pipe()
         spawn = multiprocessing.get_context("spawn")
-        self.process = spawn.Process(target=work, args=(theirs, os.getpid(), number, settings))
+        self.process = spawn.Process(target=work, args=(theirs, os.getpid(), number, wish))
         usual = signal.signal(signal.SIGINT, signal.SIG_IGN)  # for good in what is started
         try:
             self.process.start()
@@ -180,15 +164,8 @@ class Slot:
 
     def hear(self) -> Any:
         """What it says, None where it has ended."""
-        try:
+        with contextlib.suppress(EOFError, OSError):
             return self.channel.recv()
-        except (EOFError, OSError):
-            return None
-
-    @property
-    def late(self) -> bool:
-        """Whether it has been at one thing for longer than the last patience."""
-        return self.job is not None and time.monotonic() - self.since > PATIENCE
 
     def end(self, kindly: bool) -> None:
         """End the process. kindly: it was told to end, and has a moment for it."""
@@ -200,15 +177,13 @@ class Slot:
 
 
 class Slots:
-    """So many slots at most, kept warm. Use it in a `with` block, in the main thread.
+    """Slots that are kept warm. Use them in a `with` block, in the main thread.
 
     (The system ends a slot with the thread that started it.)
     """
 
-    def __init__(self, most: int, settings: Settings) -> None:
-        self.most = most
-        self._start: Callable[[int], Slot] = lambda number: Slot(number, settings)
-        self._log = settings.log
+    def __init__(self, wish: Wish) -> None:
+        self.wish = wish
         self._slots: list[Slot] = []
         self._worked = False  # whether any of them ever began
 
@@ -218,17 +193,12 @@ class Slots:
     def __exit__(self, kind: object, *rest: object) -> None:
         self.rest(kindly=kind is None)
 
-    @property
-    def jobs(self) -> list[Job]:
-        """What is being graded."""
-        return [slot.job for slot in self._slots if slot.job is not None]
-
     def give(self, job: Job) -> None:
         """Let a slot that has nothing to do grade it, a new one where there is none."""
         free = [slot for slot in self._slots if slot.job is None]
         if not free:
             taken = {slot.number for slot in self._slots}
-            free = [self._start(next(n for n in itertools.count() if n not in taken))]
+            free = [Slot(next(n for n in itertools.count() if n not in taken), self.wish)]
             self._slots += free
         free[0].send(job)
 
@@ -236,9 +206,10 @@ class Slots:
         """What slots have to say, which is waited for so many seconds. Raises GradingError."""
         heard = wait([slot.channel for slot in self._slots], patience)
         for slot in list(self._slots):
-            if not slot.late and slot.channel not in heard:
+            late = slot.job is not None and time.monotonic() - slot.since > PATIENCE
+            if not late and slot.channel not in heard:
                 continue
-            told = None if slot.late else slot.hear()
+            told = None if late else slot.hear()
             if told == "ready":
                 self._worked = True
             elif isinstance(told, str):
@@ -253,7 +224,8 @@ class Slots:
         """Drop a slot that ended or is late, or whose judge failed."""
         if not self._worked:
             raise GradingError(
-                f"Grading cannot start: its processes end at once; {self._log} may say why."
+                f"Grading cannot start: its processes end at once; {self.wish.out / LOG} may say "
+                "why."
             )
         self._slots.remove(slot)
         slot.end(kindly=False)

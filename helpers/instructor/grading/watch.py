@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from helpers.instructor.grades import SubmissionGrade
-from helpers.instructor.grading import GradingError, overrides
+from helpers.instructor.grading import GradingError, Wish, overrides
 from helpers.instructor.grading.assemble import ABSENT
 from helpers.instructor.grading.discover import Submission
 from helpers.instructor.grading.roster import read_roster
-from helpers.instructor.grading.run import Done, Grading, Wish
+from helpers.instructor.grading.run import Grading
 from helpers.instructor.grading.store import look_of, read
 from helpers.instructor.report.write import write_reports
 
@@ -29,38 +29,42 @@ STILL = 2.0  # seconds without a change, and a notebook that can be parsed is wh
 BROKEN = 10.0  # seconds, and anything else is taken for what it will stay
 
 
-def watch(wish: Wish, say: Callable[[str], None], until_idle: float | None = None) -> Done:
+def watch(wish: Wish, say: Callable[[str], None], until_idle: float | None = None) -> Grading:
     """Grade what is in the folder and what comes, and renew the reports with each grade.
 
     say: is given a line for each submission. until_idle: seconds without anything new and without
     work after which it ends. Raises GradingError where something is wrong before it begins,
-    Interrupted after Ctrl-C. Killed at any moment, it goes on from there when it is called again.
+    KeyboardInterrupt after Ctrl-C. Killed at any moment, it goes on from there when it is called
+    again.
     """
     watching = Watching(wish, say)
-    watching.grading.look(rests=watching.rests)
-    with watching.grading.at_work() as slots:
+    grading = watching.grading
+    grading.look(rests=watching.rests)
+    if grading.cached:
+        say(f"With a result from before: {grading.cached}.")
+    with grading.at_work() as slots:
         active = time.monotonic()
         while True:
             watching.look()
-            for kept in watching.grading.turn(slots, EVERY):
-                watching.lines.append(f"{kept.submission}: {told(kept)}")
-            if watching.renew() or watching.grading.lacking:
+            watching.lines += [told(kept) for kept in grading.turn(slots, EVERY)]
+            if watching.renew() or grading.lacking:
                 active = time.monotonic()
             idle = time.monotonic() - active
             if idle >= REST:
                 slots.rest()
             if until_idle is not None and idle >= until_idle:
-                grading = watching.grading
-                return Done(grading.sheet(), grading.current, grading.graded, grading.failed)
+                return grading
 
 
 class Watching:
-    """Says each thing once, and does nothing where nothing has changed."""
+    """Says each thing once, and does nothing where nothing has changed.
+
+    lines: of grades that the reports do not show yet.
+    """
 
     def __init__(self, wish: Wish, say: Callable[[str], None]) -> None:
         self.grading, self.say = Grading(wish), say
-        self.lines: list[str] = []  # of grades that the reports do not show yet
-        self._changed = False
+        self.lines: list[str] = []
         self._look_at = self._renew_at = 0.0
         self._seen: object = None
         self._shown: object = None
@@ -70,31 +74,23 @@ class Watching:
 
     def look(self) -> None:
         """Look at the folder, the class list and the overrides, unless that was just now."""
-        begun, grading = time.monotonic(), self.grading
-        if begun < self._look_at:
-            return
-        self._try(grading.folder, self._look_at_folder, "What is graded stays; this waits.")
-        self._look_at = time.monotonic() + max(EVERY, SHARE * (time.monotonic() - begun))
+        begun = time.monotonic()
+        if begun >= self._look_at:
+            self._try(self.grading.folder, self._look_at_folder, "What is graded stays.")
+            self._look_at = time.monotonic() + max(EVERY, SHARE * (time.monotonic() - begun))
 
     def _look_at_folder(self) -> None:
-        grading, wish = self.grading, self.grading.wish
+        grading, roster = self.grading, self.grading.wish.roster
         found = grading.discover()
-        files = [one.path for one in found if one.path]
-        files += [grading.out / overrides.FILE, *([wish.roster] if wish.roster else [])]
-        seen = found, [_look(path) for path in files]
+        by_hand = grading.out / overrides.FILE
+        seen = found, [_look(path) for path in (by_hand, roster, *(one.path for one in found))]
         if seen == self._seen and not grading.coming and (grading.busy or not grading.lacking):
             return
-        before = "The one from before still counts."
-        if wish.roster:
-            self._try(wish.roster, self._read_roster, before)
-        first = self._seen is None
+        self._seen = seen
+        if roster:
+            self._try(roster, self._read_roster, "The one from before still counts.")
         grading.look(found, self.rests)
-        self._try(grading.out / overrides.FILE, grading.read_overrides, before)
-        state = grading.here, grading.by_hand, grading.lacking
-        self._changed |= state != self._shown
-        self._seen, self._shown = seen, state
-        if first and grading.current:
-            self.say(f"With a result from before: {grading.current}.")
+        self._try(by_hand, grading.read_overrides, "The points from before still count.")
         without = {
             one
             for one, _ in grading.here
@@ -105,8 +101,7 @@ class Watching:
 
     def _read_roster(self) -> None:
         wish = self.grading.wish
-        assert wish.roster is not None
-        self.grading.roster = read_roster(wish.roster, wish.lesson)
+        self.grading.roster = read_roster(wish.roster, wish.lesson) if wish.roster else None
 
     def _try(self, what: Path, do: Callable[[], None], meanwhile: str) -> None:
         """Do it; what is wrong is said once, and once that it is right again."""
@@ -125,25 +120,28 @@ class Watching:
         """Whether a submission has been left alone for so long that nobody is writing it."""
         now, look = time.monotonic(), (one, _look(one.path))
         known, since = self._since.get(one.id, (None, now))
-        if known != look:
-            since = now
-            self._since[one.id] = look, since
-        return now - since >= (STILL if one.path and can_be_parsed(one.path) else BROKEN)
+        self._since[one.id] = look, since if known == look else now
+        still = now - self._since[one.id][1]
+        return still >= (STILL if one.path and can_be_parsed(one.path) else BROKEN)
 
     def renew(self) -> bool:
         """Write the reports where anything is new, then say it; whether anything was.
 
         Not at once where they take long: slots are not to wait.
         """
-        if (not self._changed and not self.lines) or time.monotonic() < self._renew_at:
-            return self._changed or bool(self.lines)
-        begun, self._changed = time.monotonic(), False
-        if self.grading.here:
-            write_reports(self.grading.sheet(), self.grading.out)
-        self._renew_at = time.monotonic() + PAUSE * (time.monotonic() - begun)
-        for line in self.lines:
-            self.say(line)
-        self.lines.clear()
+        grading = self.grading
+        state = grading.here, grading.by_hand, {*grading.lacking}, grading.graded
+        if state == self._shown and not self.lines:
+            return False
+        begun = time.monotonic()
+        if begun >= self._renew_at:
+            if grading.here:
+                write_reports(grading.sheet(), grading.out)
+            self._shown = state
+            self._renew_at = time.monotonic() + PAUSE * (time.monotonic() - begun)
+            for line in self.lines:
+                self.say(line)
+            self.lines.clear()
         return True
 
 
@@ -164,12 +162,10 @@ def can_be_parsed(notebook: Path) -> bool:
 
 def told(grade: SubmissionGrade) -> str:
     """A grade in a line: the points, and what is open."""
-    points = f"{grade.total:g} of {grade.max:g} points"
-    if grade.note:
-        return f"{points}. {grade.note}"
-    lacking = [
+    open_ = [
         f"{one.number} {one.outcome}" + (f" ({one.mistake})" if one.mistake else "")
         for one in grade.exercises
         if one.outcome != "passed"
     ]
-    return points + (f"; {', '.join(lacking)}" if lacking else "")
+    points = f"{grade.submission}: {grade.total:g} of {grade.max:g} points"
+    return f"{points}. {grade.note}" if grade.note else "; ".join([points, *open_])

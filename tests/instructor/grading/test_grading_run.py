@@ -12,12 +12,12 @@ import pytest
 from fake_grader import FILE, JUDGE, calls, hand_in, notebook, results
 from fake_judge import UNJUDGED
 
-from helpers.instructor.grading import GradingError, slots
-from helpers.instructor.grading.run import Done, Wish, grade
+from helpers.instructor.grading import GradingError, Wish, slots
+from helpers.instructor.grading.run import Grading, grade
 from helpers.instructor.grading.store import HELPERS, PARTS, deciding, grader_version
 from helpers.instructor.report.sheet import Entry
 
-Grade = Callable[..., Done]
+Grade = Callable[..., Grading]
 VERSION = "helpers.instructor.grading.run.grader_version"
 HEAD = "submission,exercise,points,comment\n"
 
@@ -38,7 +38,7 @@ def graded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Grade:
     monkeypatch.setenv("FAKE_JUDGE_LOG", str(folder.parent / "log"))
     monkeypatch.setattr(VERSION, lambda lesson, judge: "as it was")
 
-    def run(**wish: Any) -> Done:
+    def run(**wish: Any) -> Grading:
         made = {"folder": folder, "lesson": "02", "out": folder.parent / "out", "jobs": 2}
         return grade(Wish(**{**made, "judge": JUDGE, **wish}))
 
@@ -50,8 +50,8 @@ def totals(out: Path) -> dict[str, str]:
     return {line.split(",")[0]: line.split(",")[1] for line in lines}
 
 
-def entry(done: Done, name: str) -> Entry:
-    return next(one for one in done.sheet.entries if one.grade.submission == name)
+def entry(done: Grading, name: str) -> Entry:
+    return next(one for one in done.sheet().entries if one.grade.submission == name)
 
 
 def test_all_reports_are_there_and_what_is_unchanged_comes_from_the_cache(
@@ -151,7 +151,7 @@ def test_what_is_not_judged_twice_is_left_to_a_person(
     (out / "overrides.csv").write_text(f"{HEAD}dora,{UNJUDGED},1.5,seen\n")
     done = graded()
     by_hand = next(e for e in entry(done, "dora").grade.exercises if e.number == UNJUDGED)
-    assert (by_hand.outcome, by_hand.points, done.sheet.not_judged) == ("by hand", 1.5, ())
+    assert (by_hand.outcome, by_hand.points, done.sheet().not_judged) == ("by hand", 1.5, ())
     assert "not judged" not in (out / "class.html").read_text()
 
 
@@ -278,11 +278,11 @@ def test_without_a_sandbox_everything_says_so(graded: Grade, tmp_path: Path) -> 
     done = graded(mode="none")
     assert "Not sandboxed" in (out / "NOT_SANDBOXED.txt").read_text()
     assert all('class="stamp"' in page.read_text() for page in out.rglob("*.html"))
-    assert json.loads((out / "grades.json").read_text())["warning"] == done.sheet.stamp
+    assert json.loads((out / "grades.json").read_text())["warning"] == done.sheet().stamp
     for told in out.glob("gradescope/*/results.json"):
         data = json.loads(told.read_text())
-        assert data["extra_data"]["warning"] == done.sheet.stamp
-        assert done.sheet.stamp in data["output"]
+        assert data["extra_data"]["warning"] == done.sheet().stamp
+        assert done.sheet().stamp in data["output"]
     assert (out / "moodle.csv").read_text().count("Not sandboxed") == 3
     graded()
     assert not (out / "NOT_SANDBOXED.txt").exists()

@@ -14,9 +14,9 @@ import fake_slots
 import pytest
 from fake_grader import FILE, JUDGE, calls, hand_in, notebook, results
 
-from helpers.instructor.grading import GradingError
+from helpers.instructor.grading import GradingError, Wish
 from helpers.instructor.grading.files import owned
-from helpers.instructor.grading.run import Done, Wish, grade
+from helpers.instructor.grading.run import Grading, grade
 from helpers.instructor.grading.watch import BROKEN, STILL, Watching, can_be_parsed, watch
 
 IDLE = 30.0  # seconds of the test's clock
@@ -35,7 +35,7 @@ class Script:
         self.folder, self.out, self.log = home / "in", home / "out", home / "log"
         self.said: list[str] = []
 
-    def run(self, *steps: Step, **wish: Any) -> Done:
+    def run(self, *steps: Step, **wish: Any) -> Grading:
         """Watch until nothing is new any more; every step has to be reached."""
         left = list(steps)
 
@@ -227,10 +227,11 @@ def test_overrides_are_taken_up(script: Script) -> None:
     rest = script.totals["ann"] - first
     seen: list[float] = []
     file.write_text(f"{HEAD}ann,02.1,0.5,\n")
+    script.hand_in("carl")()
     script.run(
-        ("With a result", lambda: file.write_text(f"{HEAD}ann,02.1,9,\n")),
-        ("line 2: the points are '9'", script.hand_in("carl")),
-        ("carl: ", lambda: (note(), file.write_text(f"{HEAD}ann,02.1,1.5,\n"))),
+        ("carl: ", lambda: file.write_text(f"{HEAD}ann,02.1,9,\n")),
+        ("line 2: the points are '9'", script.hand_in("dora")),
+        ("dora: ", lambda: (note(), file.write_text(f"{HEAD}ann,02.1,1.5,\n"))),
         ("overrides.csv is taken up", lambda: None),
     )
     note()
