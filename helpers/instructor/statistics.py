@@ -207,20 +207,13 @@ def _figures(title: str, terms: Sequence[Term]) -> Iterator[Figure]:
             before = share
 
 
-def notes(title: str, terms: Sequence[Term]) -> Iterator[str]:
-    """How the exercise is another one than it was, as far as the grades tell."""
-    there = {term.label: term.tallies[title] for term in terms if title in term.tallies}
-    if len({tally.number for tally in there.values()}) > 1:
-        yield f"Its number: {', '.join(f'{t.number} in {label}' for label, t in there.items())}."
-    if len({tally.points for tally in there.values()}) > 1:
-        given = ", ".join(f"{number(t.points)} in {label}" for label, t in there.items())
-        yield f"Its points: {given}."
-    for label, tally in there.items():
-        if tally.left:
-            yield f"Not judged in {label}, or only by hand: {tally.left}, not counted here."
-    for term in terms:
-        if term.label not in there:
-            yield f"Not in {term.label}."
+def kept(title: str, term: Term) -> str:
+    """What an exercise was in a term, as far as the grades tell: it may have been another one."""
+    tally = term.tallies.get(title)
+    if tally is None:
+        return f"{term.label}: not there"
+    left = f", {tally.left} not judged, or only by hand, and not counted here" if tally.left else ""
+    return f"{term.label}: {tally.number} for {number(tally.points)} points{left}"
 
 
 def percent(value: float, sign: bool = False) -> str:
@@ -253,11 +246,13 @@ def statistics(folders: Sequence[Path], out: Path | None) -> list[str]:
             for one in found
             if one.change and one.verdict
         ]
-        lines += [f"    {note}" for note in notes(title, terms)]
     if out is not None:
         figures = [one for found in compared.values() for one in found]
         html, csv = out / "statistics.html", out / "statistics.csv"
-        noted = [(title, list(notes(title, terms)), found) for title, found in compared.items()]
+        noted = [
+            (title, "; ".join(kept(title, term) for term in terms), found)
+            for title, found in compared.items()
+        ]
         changed = [(abs(one.change.value), one) for one in figures if one.change]
         values = {"terms": terms, "exercises": noted, "percent": percent, "difference": difference}
         values |= {"changed": [one for _, one in sorted(changed, key=lambda both: -both[0])]}

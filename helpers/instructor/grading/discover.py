@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import filecmp
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,64 +62,57 @@ def discover(folder: Path, lesson: str) -> list[Submission]:
     expected = lesson_file(lesson)
     found: dict[str, Submission] = {}
     loose: dict[str, Submission] = {}
-    for entry in _listed(folder):
-        if entry.name in IGNORED:
-            continue
-        if entry.is_dir(follow_symlinks=False):
+    try:
+        listed = _listed(folder)
+    except OSError as error:
+        raise GradingError(f"{folder} {CANNOT} ({error.strerror}).") from None
+    for entry in listed:
+        if entry.is_dir() and not entry.is_symlink() and entry.name not in IGNORED:
             found[entry.name] = _in_folder(entry, expected, lesson)
-        elif entry.name.lower().endswith(SUFFIX):
-            raw = entry.name[: -len(SUFFIX)]
+        elif entry.suffix.lower() == SUFFIX:
             path, note = _notebook(entry)
-            loose[raw] = submission(raw, path, note)
-        elif entry.is_symlink() and Path(entry.path).is_dir():
+            loose[entry.stem] = submission(entry.stem, path, note)
+        elif entry.is_symlink() and entry.is_dir():
             found[entry.name] = submission(entry.name, None, f"The folder {LINK}.")
     for raw, one in _beside(loose).items():
         found[raw] = _both(found[raw], one) if raw in found else one
-    return told_apart(list(found.values()))
+    return told_apart(found.values())
 
 
-def _listed(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted((e for e in entries if not e.name.startswith(".")), key=lambda e: e.name)
-    except OSError as error:
-        if isinstance(folder, Path):
-            raise GradingError(f"{folder} {CANNOT} ({error.strerror}).") from None
-        raise
+def _listed(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.iterdir() if not one.name.startswith("."))
 
 
-def _in_folder(folder: os.DirEntry[str], expected: str, lesson: str) -> Submission:
+def _in_folder(folder: Path, expected: str, lesson: str) -> Submission:
     """The notebook in a student's folder: by its name, else by its number, else the only one."""
-    raw = folder.name
     try:
-        names = {e.name: e for e in _listed(folder) if e.name.lower().endswith(SUFFIX)}
+        there = [one for one in _listed(folder) if one.suffix.lower() == SUFFIX]
     except OSError as error:
-        return submission(raw, None, f"The folder {CANNOT} ({error.strerror}).")
-    numbered = [name for name in names if name.startswith(f"{lesson}_")]
-    numbered = numbered or [name for name in names if name.startswith(lesson)]
-    for fitting in ([expected] if expected in names else [], numbered, list(names)):
-        if len(fitting) == 1:
-            path, note = _notebook(names[fitting[0]])
-            if fitting[0] != expected and path:
-                note = f"The notebook is called {printable(fitting[0])} here, not {expected}."
-            stem = expected.removesuffix(SUFFIX)
-            others = [e for n, e in names.items() if n in numbered or stem in n]
-            taken = _taken(names[fitting[0]], others, expected) if path else ""
-            return submission(raw, path, note, taken)
-        if fitting:
-            listed = ", ".join(printable(name) for name in fitting[:5])
+        return submission(folder.name, None, f"The folder {CANNOT} ({error.strerror}).")
+    numbered = [one for one in there if one.name.startswith(f"{lesson}_")]
+    numbered = numbered or [one for one in there if one.name.startswith(lesson)]
+    for fitting in ([one for one in there if one.name == expected], numbered, there):
+        if len(fitting) > 1:
+            listed = ", ".join(printable(one.name) for one in fitting[:5])
             why = f"{SEVERAL} {expected} ({listed}), and none was graded; leave one."
-            return submission(raw, None, why)
-    return submission(raw, None, f"The folder holds no {expected}.")
+            return submission(folder.name, None, why)
+        if fitting:
+            path, note = _notebook(fitting[0])
+            if path and path.name != expected:
+                note = f"The notebook is called {printable(path.name)} here, not {expected}."
+            stem = expected.removesuffix(SUFFIX)
+            others = [one for one in there if one in numbered or stem in one.name]
+            return submission(folder.name, path, note, _taken(path, others, expected))
+    return submission(folder.name, None, f"The folder holds no {expected}.")
 
 
-def _taken(taken: os.DirEntry[str], fitting: Sequence[os.DirEntry[str]], expected: str) -> str:
+def _taken(taken: Path | None, fitting: Sequence[Path], expected: str) -> str:
     """Which of several notebooks that may be the lesson's is taken, and why; "" for a single one.
 
     It is the one with the lesson's own name: a copy's name does not say which of both is newer.
     """
-    others = [one for one in fitting if one.name != taken.name]
-    if not others:
+    others = [one for one in fitting if one != taken]
+    if taken is None or not others:
         return ""
     listed = ", ".join(f"{printable(one.name)} ({_compared(taken, one)})" for one in others[:5])
     called = printable(taken.name)
@@ -129,13 +123,11 @@ def _taken(taken: os.DirEntry[str], fitting: Sequence[os.DirEntry[str]], expecte
     )
 
 
-def _compared(taken: os.DirEntry[str], other: os.DirEntry[str]) -> str:
-    try:
-        if all(one.is_file(follow_symlinks=False) for one in (taken, other)):
-            same = filecmp.cmp(taken.path, other.path, shallow=False)
+def _compared(taken: Path, other: Path) -> str:
+    with contextlib.suppress(OSError):
+        if _notebook(other)[0]:
+            same = filecmp.cmp(taken, other, shallow=False)
             return "the same file" if same else "which differs from it"
-    except OSError:
-        pass
     return "which was not read"
 
 
@@ -158,15 +150,15 @@ def _beside(loose: dict[str, Submission]) -> dict[str, Submission]:
     return loose
 
 
-def _notebook(entry: os.DirEntry[str]) -> tuple[Path | None, str]:
+def _notebook(path: Path) -> tuple[Path | None, str]:
     """Its path, or why it is none to read."""
-    if entry.is_symlink():
+    if path.is_symlink():
         return None, f"The notebook {LINK}."
-    if not entry.is_file(follow_symlinks=False):
+    if not path.is_file():
         return None, "The notebook is not a regular file."
-    if not os.access(entry.path, os.R_OK):
+    if not os.access(path, os.R_OK):
         return None, f"The notebook {CANNOT} (Permission denied)."
-    return Path(entry.path), ""
+    return path, ""
 
 
 def _both(in_folder: Submission, loose: Submission) -> Submission:
@@ -178,26 +170,16 @@ def _both(in_folder: Submission, loose: Submission) -> Submission:
     return replace(kept, taken=f"{told} {kept.taken}".strip())
 
 
-def told_apart(submissions: list[Submission]) -> list[Submission]:
+def told_apart(submissions: Iterable[Submission]) -> list[Submission]:
     """Ordered by name, with names and ids that no two share."""
-    return list(_told_apart(sorted(submissions, key=lambda one: in_order(one.raw))))
-
-
-def in_order(raw: str) -> tuple[str, bytes]:
-    """By what submissions are sorted: the name that is shown, then the bytes on disk."""
-    return printable(raw).casefold(), os.fsencode(raw)
-
-
-def _told_apart(ordered: list[Submission]) -> Iterator[Submission]:
+    told: list[Submission] = []
     names: set[str] = set()
     ids: set[str] = set()
-    for one in ordered:
-        number = 2
-        name, identity = one.name, one.id
-        while name in names:
-            name, number = f"{one.name} ({number})", number + 1
-        while identity in ids:  # as likely as a lost lottery, unless somebody tries
-            identity, number = f"{one.id}-{number}", number + 1
+    for one in sorted(submissions, key=lambda one: (one.name.casefold(), os.fsencode(one.raw))):
+        name, identity, number = one.name, one.id, 2
+        while name in names or identity in ids:
+            name, identity, number = f"{one.name} ({number})", f"{one.id}-{number}", number + 1
         names.add(name)
         ids.add(identity)
-        yield replace(one, name=name, id=identity)
+        told.append(replace(one, name=name, id=identity))
+    return told

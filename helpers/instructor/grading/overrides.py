@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,11 +35,11 @@ def ensure(out: Path) -> None:
         write(out / FILE, (",".join(HEADER) + "\n").encode())
 
 
-def read(out: Path, names: Sequence[str], points: Mapping[str, float]) -> Overrides:
+def read(out: Path, names: Sequence[str], most: Mapping[str, float]) -> Overrides:
     """The overrides in OUT; of two for the same exercise the later one counts.
 
-    names: of all submissions. points: that each exercise gives at most. Raises GradingError with
-    the number of the line that is wrong.
+    names: of all submissions. most: points that each exercise gives. Raises GradingError with the
+    number of the line that is wrong.
     """
     path = out / FILE
     if not path.exists():
@@ -50,43 +50,34 @@ def read(out: Path, names: Sequence[str], points: Mapping[str, float]) -> Overri
         if [cell.casefold() for cell in row[:3]] == HEADER[:3]:
             continue
         try:
-            name, override = _line(row, shown, points)
+            if len(row) < 3:
+                raise ValueError(f"it needs {', '.join(HEADER[:3])}, and a comment if you like.")
+            if row[0] not in shown:
+                raise ValueError(f"there is no submission {printable(row[0])!r}.")
+            exercise = _exercise(row[1], most)
+            points = _points(row[2], exercise, most[exercise])
         except ValueError as error:
             raise GradingError(f"{path}, line {number}: {error}") from None
-        found.setdefault(name, {})[override.exercise] = override
+        comment = printable(", ".join(cell for cell in row[3:] if cell), lines=True)
+        found.setdefault(shown[row[0]], {})[exercise] = Override(exercise, points, comment)
     return found
-
-
-def _line(
-    row: Sequence[str], names: Mapping[str, str], most: Mapping[str, float]
-) -> tuple[str, Override]:
-    if len(row) < 3:
-        raise ValueError(f"it needs {', '.join(HEADER[:3])}, and a comment if you like.")
-    if row[0] not in names:
-        raise ValueError(f"there is no submission {printable(row[0])!r}.")
-    exercise = _exercise(row[1], most)
-    try:
-        points = float(row[2].replace(",", "."))
-    except ValueError:
-        points = math.nan
-    if not 0 <= points <= most[exercise]:
-        raise ValueError(
-            f"the points are {row[2]!r}, but exercise {exercise} gives 0 to {most[exercise]:g}."
-        )
-    comment = ", ".join(cell for cell in row[3:] if cell)
-    return names[row[0]], Override(exercise, points, printable(comment, lines=True))
 
 
 def _exercise(given: str, known: Mapping[str, float]) -> str:
     """The exercise's number. Spreadsheet programs make 3.1 of 03.1, and of 03.10 too."""
-    if given in known:
-        return given
     fitting = [one for one in known if given.lstrip("'0") == f"{float(one):g}"]
-    if len(fitting) != 1:
+    if given not in known and len(fitting) != 1:
         raise ValueError(
             f"there is no exercise {printable(given)!r}; there are {', '.join(known)}."
         )
-    return fitting[0]
+    return given if given in known else fitting[0]
+
+
+def _points(given: str, exercise: str, most: float) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 <= (points := float(given.replace(",", "."))) <= most:
+            return points
+    raise ValueError(f"the points are {given!r}, but exercise {exercise} gives 0 to {most:g}.")
 
 
 def apply(

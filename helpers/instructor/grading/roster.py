@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ COLUMNS = {
     "email address": "email",
     "last modified (grade)": "modified",
 }
+POSSIBLE = "Points Possible"  # a line of Canvas's that is nobody's
 # Names that the systems give to what students handed in.
 CANVAS_FILE = re.compile(r"[^_]+(?:_LATE)?_(\d+)_\d+_")
 MOODLE_FOLDER = re.compile(r"_(\d+)_assignsubmission_")
@@ -52,16 +53,11 @@ class Person:
         """What their submission may be called, in small letters."""
         number = re.sub(r"\D*", "", self.participant)
         mail = self.email.partition("@")[0]
-        names = {self.name, _turned(self.name), self.sis_user, self.login, self.email, mail}
-        names |= {f"canvas {self.canvas_id}" if self.canvas_id else "", self.canvas_id}
-        names |= {f"moodle {number}" if number else ""}
+        family, _, first = self.name.partition(", ")  # "Doe, Jane" is "Jane Doe", too
+        names = {self.name, f"{first} {family}".strip(), self.sis_user, self.login, self.email}
+        names |= {mail, self.canvas_id, self.canvas_id and f"canvas {self.canvas_id}"}
+        names |= {number and f"moodle {number}"}
         return {name.casefold() for name in names if name}
-
-
-def _turned(name: str) -> str:
-    """ "Doe, Jane" as "Jane Doe"."""
-    family, comma, first = name.partition(",")
-    return f"{first.strip()} {family.strip()}" if comma else ""
 
 
 def from_name(raw: str) -> Person:
@@ -89,21 +85,19 @@ class Roster:
         """
         keys = [person.answers_to() for person in self.people]
         often = Counter(key for one in keys for key in one)
-        known = {key: i for i, one in enumerate(keys) for key in one if often[key] == 1}
-        taken: set[int] = set()
+        known = {
+            key: person
+            for person, one in zip(self.people, keys, strict=True)
+            for key in one
+            if often[key] == 1
+        }
         matched: list[Person | None] = []
         for raw in names:
-            found = next((known[k] for k in _keys(raw) if k in known), None)
-            matched.append(None if found is None or found in taken else self.people[found])
-            taken |= set() if found is None else {found}
+            canvas, moodle = CANVAS_FILE.match(raw), MOODLE_FOLDER.search(raw)
+            surest = (canvas and f"canvas {canvas[1]}") or (moodle and f"moodle {moodle[1]}") or ""
+            found = known.get(surest) or known.get(raw.casefold())
+            matched.append(None if found in matched else found)
         return matched
-
-
-def _keys(raw: str) -> list[str]:
-    """By what a submission is looked for, the surest first."""
-    keys = [f"canvas {found[1]}" for found in [CANVAS_FILE.match(raw)] if found]
-    keys += [f"moodle {found[1]}" for found in [MOODLE_FOLDER.search(raw)] if found]
-    return [*keys, raw.casefold()]
 
 
 def read_table(path: Path, what: str) -> list[tuple[int, list[str]]]:
@@ -132,7 +126,7 @@ def read_roster(path: Path, lesson: str) -> Roster:
 
     Raises GradingError.
     """
-    if path.is_dir() or not path.exists():
+    if not path.is_file():
         lack = "a folder" if path.is_dir() else "not there"
         raise GradingError(
             f"The class list {path} cannot be read, as it is {lack}; name a file with --roster."
@@ -146,19 +140,11 @@ def read_roster(path: Path, lesson: str) -> Roster:
         words = {"name", "names", "login", "email", "submission", "username", "user", "students"}
         people = [Person(login=row[0]) for row in lines[1 if header[0] in words else 0 :] if row[0]]
         return Roster(tuple(dict.fromkeys(people)))
-    people = [_person(row, fields) for row in lines[1:]]
-    return Roster(tuple(p for p in dict.fromkeys(people) if p.called), _column(lines[0], lesson))
-
-
-def _person(row: Sequence[str], fields: Mapping[str, int]) -> Person:
-    cells = {name: row[i] for name, i in fields.items() if i < len(row)}
-    if cells.get("name", "").startswith("Points Possible"):
-        return Person()
-    return Person(**{name: cell.removeprefix("'") for name, cell in cells.items()})
-
-
-def _column(header: Sequence[str], lesson: str) -> str:
-    """The one column of a Canvas gradebook whose name holds "lesson 03" or "lesson 3"."""
-    wanted = re.compile(rf"\blesson 0*{int(lesson)}\b", re.IGNORECASE)
-    found = [name for name in header if wanted.search(name)]
-    return found[0] if len(found) == 1 else ""
+    people = [
+        Person(**{name: row[i].removeprefix("'") for name, i in fields.items() if i < len(row)})
+        for row in lines[1:]
+    ]
+    listed = [p for p in dict.fromkeys(people) if p.called and not p.name.startswith(POSSIBLE)]
+    # Canvas's column is the only one whose name holds "lesson 03" or "lesson 3".
+    named = [one for one in lines[0] if re.search(rf"(?i)\blesson 0*{int(lesson)}\b", one)]
+    return Roster(tuple(listed), named[0] if len(named) == 1 else "")

@@ -16,7 +16,7 @@ from helpers.instructor.grading import GradingError, Wish, overrides, seeds
 from helpers.instructor.grading.assemble import ABSENT, UNLISTED, People, columns, entry, whose
 from helpers.instructor.grading.discover import Submission, discover, lesson_file
 from helpers.instructor.grading.files import as_json, owned, write
-from helpers.instructor.grading.roster import read_roster
+from helpers.instructor.grading.roster import Roster, read_roster
 from helpers.instructor.grading.slots import Answer, Job, Slots
 from helpers.instructor.grading.store import Store, contents, grader_version
 from helpers.instructor.report.sheet import Sheet
@@ -34,8 +34,6 @@ def grade(wish: Wish) -> Grading:
     Raises GradingError where something is wrong before grading, KeyboardInterrupt after Ctrl-C.
     Killed at any moment, it goes on from there when it is called again, and gives the same.
     """
-    from rich.progress import Progress
-
     # All that may be wrong with what was asked for comes first: then OUT is not even made.
     grading = Grading(wish)
     grading.look()
@@ -47,6 +45,7 @@ def grade(wish: Wish) -> Grading:
     with grading.at_work() as slots:
         if grading.lacking:
             from rich.console import Console
+            from rich.progress import Progress
 
             with Progress(console=Console(stderr=True)) as bar:
                 total = grading.cached + len(grading.lacking)
@@ -76,7 +75,8 @@ class Grading:
         self.wish = replace(wish, folder=self.folder, out=self.out)
         self.title = lesson_file(wish.lesson)[3:].removesuffix(".ipynb").replace("_", " ")
         self.columns = columns(wish.lesson)
-        self.roster = read_roster(wish.roster, wish.lesson) if wish.roster else None
+        self.roster: Roster | None = None
+        self.read_roster()
         self.key = seeds.load_key(wish.key)
         self.version = grader_version(wish.lesson, wish.judge)
         if wish.mistakes:
@@ -162,6 +162,11 @@ class Grading:
         self.lacking = self.coming | {job.submission.id for job in wanted}
         self._waiting = deque(job for job in wanted if job not in self._open | {*self._first})
         self._again = deque(job for job in self._again if job in wanted)
+
+    def read_roster(self) -> None:
+        """Take up the class list. Raises GradingError."""
+        if self.wish.roster:
+            self.roster = read_roster(self.wish.roster, self.wish.lesson)
 
     def read_overrides(self) -> None:
         """Take up the points set by hand. Raises GradingError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import os
@@ -25,38 +26,23 @@ def load_key(named: Path | None) -> bytes:
     path = named or key_file()
     try:
         if named is None:
-            _make(path)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with contextlib.suppress(FileExistsError):
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with open(descriptor, "wb") as file:
+                    file.write(secrets.token_bytes(LENGTH))
         key = path.read_bytes()
     except OSError as error:
-        todo = (
-            "name the file with --key, or leave --key out to use your own"
-            if named
-            else ("put that right, or name a file with --key")
-        )
-        raise GradingError(f"The key {path} cannot be read ({error.strerror}); {todo}.") from None
+        own = "leave --key out to use your own" if named else "put that right"
+        raise GradingError(
+            f"The key {path} cannot be read ({error.strerror}); name a file with --key, or {own}."
+        ) from None
     if len(key) < LENGTH:
         raise GradingError(
             f"The key {path} has {len(key)} bytes; it needs {LENGTH} random ones, for instance by "
             f"head -c {LENGTH} /dev/urandom > {path.name}"
         )
     return key
-
-
-def _make(path: Path) -> None:
-    """Make the key unless there is one. Two graders that start at once end with the same."""
-    if path.exists():
-        return
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    mine = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(secrets.token_bytes(LENGTH))
-    try:
-        os.link(mine, path)  # fails where another one was there first
-    except FileExistsError:
-        pass
-    finally:
-        mine.unlink()
 
 
 def fingerprint(key: bytes) -> str:

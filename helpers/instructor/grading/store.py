@@ -4,69 +4,34 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
 import json
 import os
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from helpers.instructor.grades import SubmissionGrade, from_json
 from helpers.instructor.grading.files import as_json, everywhere_printable, write
-from helpers.rooms import folder, rooms
 
 HELPERS = Path(__file__).resolve().parents[2]
-# What a grade depends on: a change in any of these files and everything is graded anew.
-PARTS = (
-    "checks",
-    "engine",
-    "lessons",
-    "notebook",
-    "rooms.py",
-    "worker",
-    "instructor/grades.py",
-    "instructor/judge",
-    "instructor/sandbox",
-)
-PACKAGES = ("torch", "numpy")
 MAX_BYTES = 64 * 2**20  # what is larger is no notebook for any judge
 
 
 def grader_version(lesson: str, judge: str) -> str:
-    """A digest of all that decides a grade: the grader's and the lesson's files, and packages.
+    """A digest of all that may decide a grade: the course's files, and packages.
 
     judge: "module:name" of the judge's class.
     """
     digest = hashlib.sha256(f"{lesson} {judge} {sys.version_info[:2]}".encode())
-    for package in PACKAGES:
-        try:
-            digest.update(f"{package} {version(package).split('+')[0]}".encode())
-        except PackageNotFoundError:
-            digest.update(f"{package} none".encode())
-    home = importlib.util.find_spec(judge.partition(":")[0])
-    files = [Path(home.origin)] if home and home.origin else []
-    for path in sorted({*files, *deciding(lesson)}):
+    for package in ("torch", "numpy"):
+        digest.update(f"{package} {version(package).split('+')[0]}".encode())
+    for path in sorted(one for end in ("py", "json") for one in HELPERS.rglob(f"*.{end}")):
         digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 
 
-def deciding(lesson: str) -> list[Path]:
-    """The files of the course that a lesson's grades depend on, not other lessons' exercises."""
-    parts = [HELPERS / part for part in PARTS]
-    files = [path for part in parts for path in (part, *part.rglob("*")) if path.is_file()]
-    others = [folder(number) / "exercises" for number in rooms() if number != lesson]
-    return [
-        path
-        for path in files
-        if "__pycache__" not in path.parts and not any(map(path.is_relative_to, others))
-    ]
-
-
 def contents(notebook: Path) -> str:
-    """The digest of a notebook's bytes, up to MAX_BYTES, or why they cannot be read.
-
-    The judge finds out the latter itself, and says so.
-    """
+    """The digest of a notebook's bytes, or why they cannot be read, which the judge then says."""
     try:
         return _contents(notebook, look_of(notebook))
     except OSError as error:

@@ -16,13 +16,11 @@ from helpers.instructor.grades import SubmissionGrade
 from helpers.instructor.grading import GradingError, Wish, overrides
 from helpers.instructor.grading.assemble import ABSENT
 from helpers.instructor.grading.discover import Submission
-from helpers.instructor.grading.roster import read_roster
 from helpers.instructor.grading.run import Grading
 from helpers.instructor.grading.store import look_of, read
 from helpers.instructor.report.write import write_reports
 
-EVERY = 1.0  # seconds from one look at the folder to the next
-SHARE = 10  # no more than one part in so many of the time is spent looking
+EVERY = 1.0  # seconds from one look at the folder to the next, at most
 PAUSE = 3  # times as long as a class's reports took are they left alone: slots are not to wait
 REST = 300.0  # seconds without work, and the slots give their memory back
 STILL = 2.0  # seconds without a change, and a notebook that can be parsed is whole
@@ -65,7 +63,7 @@ class Watching:
     def __init__(self, wish: Wish, say: Callable[[str], None]) -> None:
         self.grading, self.say = Grading(wish), say
         self.lines: list[str] = []
-        self._look_at = self._renew_at = 0.0
+        self._renew_at = 0.0
         self._seen: object = None
         self._shown: object = None
         self._since: dict[str, tuple[object, float]] = {}
@@ -73,22 +71,20 @@ class Watching:
         self._told: set[Submission] = set()
 
     def look(self) -> None:
-        """Look at the folder, the class list and the overrides, unless that was just now."""
-        begun = time.monotonic()
-        if begun >= self._look_at:
-            self._try(self.grading.folder, self._look_at_folder, "What is graded stays.")
-            self._look_at = time.monotonic() + max(EVERY, SHARE * (time.monotonic() - begun))
+        """Look at the folder, the class list and the overrides."""
+        self._try(self.grading.folder, self._look, "What is graded stays.")
 
-    def _look_at_folder(self) -> None:
+    def _look(self) -> None:
         grading, roster = self.grading, self.grading.wish.roster
         found = grading.discover()
         by_hand = grading.out / overrides.FILE
-        seen = found, [_look(path) for path in (by_hand, roster, *(one.path for one in found))]
+        seen = found, [_changing(path) for path in (by_hand, roster, *(one.path for one in found))]
         if seen == self._seen and not grading.coming and (grading.busy or not grading.lacking):
             return
         self._seen = seen
         if roster:
-            self._try(roster, self._read_roster, "The one from before still counts.")
+            before = "The one from before still counts."
+            self._try(roster, grading.read_roster, before)
         grading.look(found, self.rests)
         self._try(by_hand, grading.read_overrides, "The points from before still count.")
         without = {
@@ -98,10 +94,6 @@ class Watching:
         }
         self.lines += [f"{one.name}: {one.note}" for one in without - self._told]
         self._told = without
-
-    def _read_roster(self) -> None:
-        wish = self.grading.wish
-        self.grading.roster = read_roster(wish.roster, wish.lesson) if wish.roster else None
 
     def _try(self, what: Path, do: Callable[[], None], meanwhile: str) -> None:
         """Do it; what is wrong is said once, and once that it is right again."""
@@ -118,7 +110,7 @@ class Watching:
 
     def rests(self, one: Submission) -> bool:
         """Whether a submission has been left alone for so long that nobody is writing it."""
-        now, look = time.monotonic(), (one, _look(one.path))
+        now, look = time.monotonic(), (one, _changing(one.path))
         known, since = self._since.get(one.id, (None, now))
         self._since[one.id] = look, since if known == look else now
         still = now - self._since[one.id][1]
@@ -145,7 +137,7 @@ class Watching:
         return True
 
 
-def _look(path: Path | None) -> object:
+def _changing(path: Path | None) -> object:
     try:
         return look_of(path) if path else None
     except OSError as error:

@@ -307,7 +307,7 @@ def test_a_notebook_is_taken_when_it_is_still(script: Script, coming: Coming) ->
         path.write_text(whole[:size])
         assert coming(1) == {"ann"}
     path.write_text(whole)
-    assert coming(STILL - 1) == {"ann"} and coming(2) == set() == coming(60)
+    assert coming(STILL - 1) == {"ann"} and coming(1) == set() == coming(60)
 
 
 def test_what_is_no_notebook_yet_is_waited_for_longer(script: Script, coming: Coming) -> None:
@@ -320,7 +320,7 @@ def test_what_is_no_notebook_yet_is_waited_for_longer(script: Script, coming: Co
     assert coming(BROKEN - 1) == {"ann", "broken", "empty"}
     path.write_bytes(whole)
     os.utime(path, (1, 1))
-    assert coming(2) == {"ann"} and coming(STILL) == set()
+    assert coming(STILL - 1) == {"ann"} and coming(1) == set()
 
 
 @pytest.mark.parametrize("name", [f"{FILE}.part", f".{FILE}.swp", f"{FILE}~", "02_messages.zip"])
