@@ -73,6 +73,11 @@ class Change:
             self.value + math.hypot(high - after, before - low_before),
         )
 
+    def __str__(self) -> str:
+        """Such as "+12 percentage points (−3 to +26)"."""
+        low, high = (percent(end, sign=True) for end in self.interval)
+        return f"{percent(self.value, sign=True)} percentage points ({low} to {high})"
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -123,29 +128,30 @@ class Tally:
     mistakes: Counter[str]
     left: int
 
+    def __str__(self) -> str:
+        left = f", {self.left} not judged, or only by hand, and not counted" if self.left else ""
+        return f"{self.number} for {number(self.points)} points{left}"
+
 
 @dataclass(frozen=True)
 class Term:
-    """One term. label: of its folder. told: what `grades.json` says of all of it. tallies: by the
-    exercises' titles."""
+    """One term. label: of its folder. data: of its `grades.json`. tallies: by exercises' titles."""
 
     label: str
-    told: Mapping[str, str]
-    handed_in: int
+    data: Mapping[str, Any]
     tallies: Mapping[str, Tally]
 
 
 def read_terms(folders: Sequence[Path]) -> list[Term]:
     """The terms in these folders, in their order. Raises GradingError."""
-    if not folders:
-        raise GradingError("Name the folders of the terms, for instance grade stats 2025 2026.")
     names = [folder.name for folder in folders]
     labels = names if len({*names}) == len(names) else [str(folder) for folder in folders]
     terms = [_term(folder, printable(label)) for folder, label in zip(folders, labels, strict=True)]
-    lessons = sorted({term.told["lesson"] for term in terms})
-    if len(lessons) > 1:
+    lessons = sorted({term.data["lesson"] for term in terms})
+    if len(lessons) != 1:
+        held = f" The ones named hold lessons {' and '.join(lessons)}." if lessons else ""
         raise GradingError(
-            f"These are grades of lessons {' and '.join(lessons)}: name terms of one lesson."
+            f"Name the folders of one lesson's terms, for instance grade stats 2025 2026.{held}"
         )
     return terms
 
@@ -156,14 +162,15 @@ def _term(folder: Path, label: str) -> Term:
         data = json.loads(path.read_bytes())
         present = [one for one in data["submissions"] if one["handed_in"]]
         tallies = {str(one["title"]): _tally(one, present) for one in data["exercises"]}
-        told = {name: str(data.get(name, "")) for name in ("title", "grader", "warning")}
-        return Term(label, {"lesson": data["lesson"], **told}, len(present), tallies)
+        told = {name: str(data[name]) for name in ("lesson", "title", "grader")}
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not what was written there"
         raise GradingError(
             f"{folder} holds no grades ({path.name}: {why}); name a folder that ./course grade "
             "wrote."
         ) from None
+    more = {"handed_in": len(present), "stamp": str(data.get("warning", ""))}
+    return Term(label, told | more, tallies)
 
 
 def _tally(column: Mapping[str, Any], present: Sequence[Mapping[str, Any]]) -> Tally:
@@ -207,25 +214,10 @@ def _figures(title: str, terms: Sequence[Term]) -> Iterator[Figure]:
             before = share
 
 
-def kept(title: str, term: Term) -> str:
-    """What an exercise was in a term, as far as the grades tell: it may have been another one."""
-    tally = term.tallies.get(title)
-    if tally is None:
-        return f"{term.label}: not there"
-    left = f", {tally.left} not judged, or only by hand, and not counted here" if tally.left else ""
-    return f"{term.label}: {tally.number} for {number(tally.points)} points{left}"
-
-
 def percent(value: float, sign: bool = False) -> str:
     """ "34 %", with its sign where asked, a true minus among them."""
     digits = 0 if abs(value) >= 0.01 or value == 0 else 1
     return f"{100 * value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
-
-
-def difference(change: Change) -> str:
-    """Such as "+12 percentage points (−3 to +26)"."""
-    low, high = (percent(end, sign=True) for end in change.interval)
-    return f"{percent(change.value, sign=True)} percentage points ({low} to {high})"
 
 
 def statistics(folders: Sequence[Path], out: Path | None) -> list[str]:
@@ -242,22 +234,16 @@ def statistics(folders: Sequence[Path], out: Path | None) -> list[str]:
         shares = [f"{one.term}: {percent(one.share.value)} % of {one.share.of}" for one in passed]
         lines.append(f"{passed[-1].exercise} {title}: passed by {', '.join(shares)}.")
         lines += [
-            f"    {one.term}, {one.what}: {one.verdict}, {difference(one.change)}."
+            f"    {one.term}, {one.what}: {one.verdict}, {one.change}."
             for one in found
-            if one.change and one.verdict
+            if one.verdict
         ]
     if out is not None:
-        figures = [one for found in compared.values() for one in found]
         html, csv = out / "statistics.html", out / "statistics.csv"
-        noted = [
-            (title, "; ".join(kept(title, term) for term in terms), found)
-            for title, found in compared.items()
-        ]
-        changed = [(abs(one.change.value), one) for one in figures if one.change]
-        values = {"terms": terms, "exercises": noted, "percent": percent, "difference": difference}
-        values |= {"changed": [one for _, one in sorted(changed, key=lambda both: -both[0])]}
-        stamp = next((term.told["warning"] for term in terms if term.told["warning"]), "")
-        write(html, render("statistics.html", stamp, sure=SURE, **values))
+        figures = [one for found in compared.values() for one in found]
+        stamp = next((term.data["stamp"] for term in terms if term.data["stamp"]), "")
+        values = {"terms": terms, "compared": compared, "figures": figures, "sure": SURE}
+        write(html, render("statistics.html", stamp, percent=percent, **values))
         write(csv, table([HEADER, *(one.cells for one in figures)]))
         lines.append(f"The page: {html}\nThe table: {csv}")
     return lines
