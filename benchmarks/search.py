@@ -14,7 +14,6 @@ from itertools import pairwise
 from benchmarks.report import Report
 from helpers.lessons.search.algorithms.asha import Asha
 from helpers.lessons.search.algorithms.halving import SuccessiveHalving
-from helpers.lessons.search.experiments.crew import Nursery
 from helpers.lessons.search.experiments.search_kills import killed
 from helpers.lessons.search.experiments.search_models import (
     FACTOR,
@@ -26,7 +25,7 @@ from helpers.lessons.search.experiments.search_models import (
 )
 from helpers.lessons.search.experiments.search_optuna import on_optuna
 from helpers.lessons.search.experiments.search_processes import Search, on_processes
-from helpers.lessons.search.experiments.search_promotions import Loss, expected, shares, shuffled
+from helpers.lessons.search.experiments.search_promotions import Loss, expected, share, shuffled
 
 WORKERS = 2
 ROUNDS = 5
@@ -38,7 +37,7 @@ MADE: dict[str, Callable[[], Search]] = {
     "synchronous halving": lambda: SuccessiveHalving(TRIALS, LEAST, MOST, FACTOR),
     "ASHA": lambda: Asha(TRIALS, LEAST, MOST, FACTOR),
 }
-WAYS = (("synchronous halving", "waits"), ("ASHA", "clock"), ("ASHA", "as they come"))
+WAITS = {"synchronous halving": True, "ASHA": False}
 
 
 def measure() -> Report:
@@ -59,15 +58,14 @@ def measure_times(report: Report, rounds: int = ROUNDS) -> None:
     case, optuna = f"{TRIALS} trials, {WORKERS} processes", "Optuna, halving"
     found: dict[str, list[float]] = {name: [] for name in (*MADE, optuna)}
     steps: dict[str, list[int]] = {name: [] for name in found}
-    with Nursery() as nursery:
-        for _ in range(rounds):
-            for name, make in MADE.items():
-                run = on_processes(make(), Models().train, WORKERS, 300, nursery=nursery)
-                found[name].append(run.seconds)
-                steps[name].append(trained(run.losses, run.search.resources))
-            study = on_optuna(TRIALS, WORKERS, "halving", drawn=True, timeout=300)
-            found[optuna].append(study.seconds)
-            steps[optuna].append(study.steps)
+    for _ in range(rounds):
+        for name, make in MADE.items():
+            run = on_processes(make(), Models().train, WORKERS, 300)
+            found[name].append(run.seconds)
+            steps[name].append(trained(run.losses, run.search.resources))
+        study = on_optuna(TRIALS, WORKERS, "halving", drawn=True, timeout=300)
+        found[optuna].append(study.seconds)
+        steps[optuna].append(study.steps)
     for name, seconds in found.items():
         report.add(case, name, seconds, f"{statistics.median(steps[name]):g} steps")
     each = {name: [s / n for s, n in zip(found[name], steps[name], strict=True)] for name in found}
@@ -99,16 +97,16 @@ def measure_promotions(
     for crew in crews:
         falls = []
         for trials, seeds in counted:
-            (share,) = shares((trials,), (crew,), loss_of, range(seeds), least, FACTOR * least)
-            falls.append(share.share)
+            wrong = share(trials, crew, loss_of, range(seeds), least, FACTOR * least)
+            falls.append(wrong.share)
             table.append(
                 {
                     "trials": trials,
                     "workers": crew,
                     "seeds": seeds,
-                    "promoted": share.promoted,
-                    "wrong": share.wrong,
-                    "share": share.share,
+                    "promoted": wrong.promoted,
+                    "wrong": wrong.wrong,
+                    "share": wrong.share,
                     "expected": expected(trials)[0],
                 }
             )
@@ -125,12 +123,11 @@ def synthetic(seed: int) -> Loss:
 
 
 def measure_kills(report: Report, kills: int = KILLS) -> None:
-    """Workers killed at random moments, in each way of comparing searches."""
-    with Nursery() as nursery:
-        for name, way in WAYS:
-            found = killed(MADE[name], Models().train, way, kills, timeout=600, nursery=nursery)
-            case = f"{name}, {way}: {found.kills} kills in {found.searches} searches"
-            report.claim(f"{case}, jobs lost", found.lost, 0, False, "")
-            report.claim(f"{case}, counted twice", found.twice, 0, False, "")
-            report.claim(f"{case}, came out otherwise", found.other, 0, False, "")
-            report.claim(f"{case}, workers left", found.left, 0, False, "")
+    """Workers killed at random moments, in each search."""
+    for name, waits in WAITS.items():
+        found = killed(MADE[name], Models().train, waits, kills, timeout=600)
+        case = f"{name}: {found.kills} kills in {found.searches} searches"
+        report.claim(f"{case}, jobs lost", found.lost, 0, False, "")
+        report.claim(f"{case}, counted twice", found.twice, 0, False, "")
+        report.claim(f"{case}, came out otherwise", found.other, 0, False, "")
+        report.claim(f"{case}, workers left", found.left, 0, False, "")

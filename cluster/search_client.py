@@ -18,9 +18,7 @@ Each prints one line of JSON. `--help` lists all options.
 
 from __future__ import annotations
 
-import sys
-
 from helpers.lessons.search.experiments.search_client import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -5,9 +5,7 @@ TensorFlow's servers answer anyone who can reach their port: start them where ot
 
 from __future__ import annotations
 
-import sys
-
 from helpers.lessons.search.experiments.search_server import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -14,31 +14,41 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
 def timeline(
-    trace: Trace, width: float = 7.0, arrows: bool | None = None, title: str = "", ax: Any = None
+    trace: Trace,
+    width: float = 7.0,
+    arrows: bool | None = None,
+    title: str = "",
+    ax: Any = None,
+    span: tuple[float, float] | None = None,
+    events: Sequence[Event] | None = None,
 ) -> Any:
     """Draw a trace and return the matplotlib figure.
 
     A row a rank, rank 0 on top; under it a thin row for its communication thread where one was
     used. arrows: a line from each message's sender to its receiver; by default where they are few.
-    ax: draw there instead, and return its figure.
+    ax: draw there instead, and return its figure. span: only these seconds of the run. events: in
+    place of the trace's, such as those that a viewer has merged.
     """
     from helpers.notebook.style import axes
 
-    lanes = {e.rank for e in trace if e.lane == 1}
+    events = list(trace) if events is None else events
     if ax is None:
+        lanes = {e.rank for e in trace if e.lane == 1}
         figure, ax = axes(width=width, height=1.1 + 0.42 * trace.size + 0.2 * len(lanes))
     else:
         figure = ax.figure
     scale, unit = unit_of(trace.duration)
     with style():
         for kind in ACTIVITY:
-            if bars := [event for event in trace if event.kind == kind]:
+            if bars := [event for event in events if event.kind == kind]:
                 _bars(ax, bars, scale)
-        messages = flights(trace)
+        messages = flights(events)
         if arrows if arrows is not None else len(messages) <= 40:
             for flight in messages:
                 _arrow(ax, flight, scale)
         _finish(ax, trace, unit, scale, title)
+        if span is not None:
+            ax.set_xlim(span[0] / scale, span[1] / scale)
     return figure
 
 
@@ -47,7 +57,7 @@ def unit_of(duration: float) -> tuple[float, str]:
     return next(((s, u) for s, u in _UNITS if duration >= s), _UNITS[-1])
 
 
-def _row(rank: int, lane: int) -> tuple[float, float]:
+def row(rank: int, lane: int) -> tuple[float, float]:
     """Centre and height of a bar."""
     return (rank + 0.33, 0.16) if lane else (rank - 0.02, 0.46)
 
@@ -59,7 +69,7 @@ def _bars(ax: Any, events: Sequence[Event], scale: float) -> None:
 
     corners = []
     for event in events:
-        centre, height = _row(event.rank, event.lane)
+        centre, height = row(event.rank, event.lane)
         (left, right), bottom = (event.start / scale, event.end / scale), centre - height / 2
         top = centre + height / 2
         corners += [(left, bottom), (right, bottom), (right, top), (left, top), (left, bottom)]
@@ -98,22 +108,12 @@ def flights(events: Iterable[Event]) -> list[Flight]:
 
 def _arrow(ax: Any, flight: Flight, scale: float) -> None:
     down = flight.to > flight.source
-    centre, height = _row(flight.source, flight.lane)
-    target = _row(flight.to, flight.lane)
+    centre, height = row(flight.source, flight.lane)
+    target = row(flight.to, flight.lane)
     start = (flight.start / scale, centre + (height / 2 if down else -height / 2))
     tip = (flight.end / scale, target[0] + (-target[1] / 2 if down else target[1] / 2))
-    ax.annotate(
-        "",
-        tip,
-        start,
-        arrowprops={
-            "arrowstyle": "-|>",
-            "color": "#333333",
-            "linewidth": 0.9,
-            "shrinkA": 0,
-            "shrinkB": 0,
-        },
-    )
+    look = {"arrowstyle": "-|>", "color": "#333333", "linewidth": 0.9, "shrinkA": 0, "shrinkB": 0}
+    ax.annotate("", tip, start, arrowprops=look)
 
 
 def _finish(ax: Any, trace: Trace, unit: str, scale: float, title: str) -> None:

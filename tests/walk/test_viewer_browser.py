@@ -12,6 +12,7 @@ from walk_lab import opened
 pytestmark = pytest.mark.real
 
 EXPLORE = """\
+import helpers.notebook.shown
 from helpers.engine.trace import Event, Trace
 
 events = [Event(rank, "computing", 1e-3 * rank, 1e-3 * rank + 2e-3) for rank in range(3)]
@@ -45,7 +46,7 @@ def test_the_viewer_zooms_by_keyboard_and_names_what_is_under_the_pointer(tmp_pa
         assert timeline.locator(".name:visible").count() == 0
         bar.locator("rect").hover()
         said = " ".join(timeline.locator(".name").locator("visible=true").all_text_contents())
-        assert said == "rank 1, sending: send to 0 3.000 to 5.000 ms, 2 ms long, 40 bytes"
+        assert said == "rank 1, sending: send to 0; 3.000 to 5.000 ms, 2 ms long, 40 bytes"
 
         # An arrow key on the left end of the time zooms.
         page.locator(".widget-slider .noUi-handle").first.focus()

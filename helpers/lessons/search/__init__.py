@@ -18,7 +18,6 @@ NAMES: Names = {
     "algorithms.promotions": ("wrong_promotions",),
     "algorithms.rungs": ("Job", "rungs"),
     "algorithms.validation": ("folds",),
-    "experiments.crew": ("Nursery",),
     "experiments.search_clock": ("decisions", "on_clock", "speeds"),
     "experiments.search_cluster": ("Client", "run_clients"),
     "experiments.search_models": ("SPACE", "Models", "Synthetic", "split"),

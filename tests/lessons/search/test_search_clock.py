@@ -6,11 +6,12 @@ import pytest
 
 from helpers.lessons.search.algorithms.asha import Asha
 from helpers.lessons.search.algorithms.halving import RandomSearch, SuccessiveHalving
+from helpers.lessons.search.algorithms.promotions import Promotions, wrong_promotions
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments.search_clock import Span, decisions, on_clock, speeds
 from helpers.lessons.search.experiments.search_models import Synthetic
 from helpers.lessons.search.experiments.search_processes import Search
-from helpers.lessons.search.experiments.search_promotions import counted, expected, shares, shuffled
+from helpers.lessons.search.experiments.search_promotions import counted, expected, share, shuffled
 
 MADE = {
     "random": lambda: RandomSearch(30, 9),
@@ -52,14 +53,6 @@ def test_decisions_are_equal_in_every_repeat(make: str, workers: int) -> None:
     assert all(once() == first for _ in range(3))
 
 
-def test_each_job_is_told_when_it_begins() -> None:
-    search, begun = Asha(10, 1, 9, 3), list[tuple[int, Job]]()
-    spans = on_clock(
-        search, speeds(3), by_trial, search.resources, lambda *what: begun.append(what)
-    )
-    assert sorted(begun) == sorted(decisions(spans))
-
-
 def test_nobody_waits_with_asha_while_somebody_does_with_halving() -> None:
     def waited(make: str) -> float:
         search: Search = MADE[make]()
@@ -70,22 +63,11 @@ def test_nobody_waits_with_asha_while_somebody_does_with_halving() -> None:
     assert waited("asha") < waited("halving")
 
 
-class Stuck:
-    """A search that gives nothing out and is not done."""
-
-    def next(self) -> None:
-        return None
-
-    def report(self, job: Job, loss: float) -> None:
-        raise AssertionError
-
-    def done(self) -> bool:
-        return False
-
-
 def test_a_search_that_is_stuck_is_told() -> None:
+    search = RandomSearch(1, 5)
+    search.running.add(Job(9, 0, 5))  # it waits for somebody who is not there
     with pytest.raises(RuntimeError, match="All workers wait, and the search is not done"):
-        on_clock(Stuck(), [1.0], by_trial, [1])
+        on_clock(search, [1.0], by_trial, [5])
 
 
 def test_speeds_differ_by_so_much() -> None:
@@ -101,29 +83,35 @@ def test_speeds_differ_by_so_much() -> None:
 # --- wrong promotions -----------------------------------------------------------------------------
 
 
+def test_who_would_not_have_gone_on_is_counted_by_hand() -> None:
+    early = [{0: 0.9, 1: 0.5, 2: 0.8, 3: 0.2}, {1: 0.4, 0: 0.6, 3: 0.1}, {1: 0.3}]
+    patient = [{0: 0.9, 1: 0.5, 2: 0.8, 3: 0.2}, {1: 0.4, 3: 0.1}, {3: 0.05}]
+    found = wrong_promotions(early, patient)
+    assert found == [Promotions(3, 1), Promotions(1, 1)]
+    assert [each.share for each in found] == [pytest.approx(1 / 3), 1.0]
+    assert wrong_promotions(patient, patient) == [Promotions(2, 0), Promotions(1, 0)]
+    with pytest.raises(ValueError, match="the same rungs, not 3 and 1"):
+        wrong_promotions(early, patient[:1])
+
+
 @pytest.mark.parametrize(
     "workers", [4, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 16))]
 )
 def test_the_share_of_wrong_promotions_falls_as_the_paper_says(workers: int) -> None:
     """Li et al. (2020): about √n by mistake, so a share that falls. More seeds where n is small."""
     found = [
-        shares((trials,), (workers,), lambda seed: Synthetic(seed).loss, range(seeds), most=3)[0]
+        share(trials, workers, lambda seed: Synthetic(seed).loss, range(seeds))
         for trials, seeds in ((27, 60), (243, 12), (2187, 4))
     ]
     few, more, most = found
     assert few.share > more.share > most.share > 0
     for each in found:
-        wrong, share = expected(each.trials)
+        wrong, part = expected(each.trials)
         assert 0.15 * wrong < each.wrong < wrong
-        assert each.share < share
+        assert each.share < part
     # Nine times as many trials: three times as many by mistake, not nine times; a third the share.
     assert 2 < most.wrong / more.wrong < 5
     assert 1.8 < more.share / most.share < 4.5
-
-
-def test_noise_between_rungs_is_counted_on_each() -> None:
-    found = counted(81, 4, Synthetic(0, 0.5).loss, most=9)
-    assert len(found) == 2 and all(0 < each.wrong < each.promoted for each in found)
 
 
 def test_who_comes_best_first_is_never_promoted_by_mistake() -> None:
@@ -146,8 +134,3 @@ def test_known_losses_serve_for_many_searches() -> None:
     assert sorted(drawn) == list(range(40)) and asked == set(range(40))
     assert drawn == [shuffled(loss, 40, 1)(job) for job in jobs] != [second(job) for job in jobs]
     assert counted(27, 1, first, most=3)[0].wrong > 0
-
-
-def test_what_the_paper_expects() -> None:
-    assert expected(81) == (9.0, pytest.approx(1 / 3))
-    assert expected(4)[1] == 1.0

@@ -10,29 +10,31 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 
-from helpers.lessons.search.experiments.ensemble import in_torch, of_files
-from helpers.lessons.search.experiments.search_cluster import Client, of_trials, run_clients, top
-from helpers.lessons.search.experiments.search_rows import parts
+from helpers.lessons.search.experiments.search_cluster import Client, run_clients
+from helpers.lessons.search.experiments.search_models import Models
 
 pytestmark = [pytest.mark.real, pytest.mark.tensorflow]
 pytest.importorskip("tensorflow")
 ROOT = Path(__file__).resolve().parents[3]
 
 
+def client(trial: int, server: int, container: str, steps: int) -> Client:
+    """A trial's client, with the settings drawn for it."""
+    return Client(server, container, Models().settings(trial) | {"steps": steps, "trial": trial})
+
+
 @pytest.mark.thorough
 def test_eight_clients_over_two_servers_find_what_a_serial_run_finds() -> None:
-    clients = of_trials(range(8), servers=2, steps=30)
+    clients = [client(trial, trial % 2, f"trial-{trial}", 30) for trial in range(8)]
     together = run_clients(clients, servers=2)
     alone = run_clients(clients, servers=2, at_once=False)
     assert [each["trial"] for each in together] == list(range(8))
     for one, other in zip(together, alone, strict=True):
         assert one["clash"] is None and other["clash"] is None
         assert (one["loss"], one["accuracy"]) == (other["loss"], other["accuracy"])
-    assert top(together) == top(alone) and len(set(top(together))) == 3
     assert len({each["server"] for each in together}) == 2
     assert len({each["loss"] for each in together}) == 8
 
@@ -41,7 +43,7 @@ def test_eight_clients_over_two_servers_find_what_a_serial_run_finds() -> None:
 def test_a_clash_is_seen_and_told() -> None:
     """Four in one container of one server. Who overlaps is told; nobody is told a wrong loss."""
     # Long enough to overlap, however late one of them begins.
-    clients = [each._replace(server=0) for each in of_trials(range(4), steps=300, shared=True)]
+    clients = [client(trial, 0, "search", 300) for trial in range(4)]
     found = run_clients(clients, servers=1)
     told = [each.get("clash") or each.get("error") for each in found]
     for text in told:
@@ -54,51 +56,51 @@ def test_a_clash_is_seen_and_told() -> None:
             assert each["loss"] == right["loss"]
 
 
-def test_what_cannot_be_is_told_and_weights_are_kept(tmp_path: Path) -> None:
-    path = tmp_path / "kept.npz"
-    options = {"steps": 20, "width": 8, "rate": 0.3, "save": path}
+def test_a_client_trains_and_what_cannot_be_is_told() -> None:
     good, wrong, wild = run_clients(
         [
-            Client(0, "good", options),
+            Client(0, "good", {"steps": 60, "width": 8, "rate": 0.3}),
             Client(0, "wrong", {"device": "/job:worker/task:7/device:CPU:0"}),
             Client(0, "wild", {"device": "the quickest"}),
         ],
         servers=1,
     )
-    assert wrong["error"] == (
-        "There is no device /job:worker/task:7/device:CPU:0 behind this server; there are: "
-        "/job:worker/task:0/device:CPU:0."
-    )
-    assert wild["error"] == (
-        "There is no device the quickest: a device is named as in /job:worker/task:0/device:CPU:0."
-    )
-    (member,) = of_files([path])
-    rows = parts(0).test
-    guesses = in_torch([member], rows.x, ["cpu"]).mean.argmax(1)
-    assert np.mean(guesses == rows.y) == pytest.approx(good["test"], abs=0.003)
+    assert good["clash"] is None and good["loss"] < 2 and good["test"] > 0.6
+    assert "/job:worker/task:7/device:CPU:0" in wrong["error"]
+    assert "the quickest" in wild["error"]
 
 
 @pytest.mark.thorough
 def test_the_commands_of_the_scripts_own_text() -> None:
-    """A server and a client, each a Python of its own, as the script's first lines say."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{sock.getsockname()[1]}"
+    """A server and clients, each a Python of its own, as the script's first lines say."""
+    sockets = [socket.socket() for _ in range(2)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    one, two = (f"127.0.0.1:{each.getsockname()[1]}" for each in sockets)
+    for each in sockets:
+        each.close()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    server = subprocess.Popen(
-        [sys.executable, "cluster/search_server.py", "--cluster", address],
-        cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        done = subprocess.run(
-            [sys.executable, "cluster/search_client.py", "--server", address, "--steps", "20",
-             "--timeout", "100"],
-            cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=110,
+
+    def start(script: str, *options: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, f"cluster/{script}", *options], cwd=ROOT, env=environment,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        (line,) = done.stdout.splitlines()
+
+    servers = [start("search_server.py", "--cluster", f"{one},{two}")]
+    try:
+        assert servers[0].stdout is not None
+        assert servers[0].stdout.readline() == f"serving at {one} as /job:worker/task:0\n"
+        early = start("search_client.py", "--server", one, "--timeout", "2")
+        _, error = early.communicate(timeout=110)
+        assert early.returncode == 1 and "gave no session within 2 s" in error
+        servers.append(start("search_server.py", "--cluster", f"{one},{two}", "--task", "1"))
+        client = start("search_client.py", "--server", one, "--steps", "20", "--timeout", "100")
+        line, _ = client.communicate(timeout=110)
         assert json.loads(line)["clash"] is None and json.loads(line)["steps"] == 20
     finally:
-        server.send_signal(signal.SIGINT)
-        out, _ = server.communicate(timeout=30)
-    assert out == f"serving at {address} as /job:worker/task:0\n" and server.returncode == 0
-    assert not psutil.pid_exists(server.pid)
+        for server in servers:
+            server.send_signal(signal.SIGINT)
+            server.communicate(timeout=30)
+    assert [server.returncode for server in servers] == [0, 0]
+    assert not any(psutil.pid_exists(server.pid) for server in servers)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from helpers.lessons.search.algorithms.ranges import Choice
+from helpers.lessons.data_parallel.experiments.digits import batches
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments.best_of_many import alike, chosen, held_out
 from helpers.lessons.search.experiments.search_models import SPACE, Models, Synthetic, split
@@ -58,8 +58,6 @@ def test_a_step_is_that_of_torch() -> None:
     models = Models(0, given={0: given})
     network, data = models.network(0), split(0)
     optimizer = torch.optim.SGD(network.parameters(), 0.2, momentum=0.8, weight_decay=0.01)
-    from helpers.lessons.data_parallel.experiments.digits import batches
-
     order = batches(len(data.train.y), 32, 0)
     for _ in range(12):
         rows = data.train.of(next(order))
@@ -75,8 +73,6 @@ def test_settings_are_drawn_or_given() -> None:
     models = Models(5, given={3: Models().settings(0)})
     assert models.settings(3) == Models().settings(0) != models.settings(0)
     assert set(SPACE) == set(models.settings(1))
-    with pytest.raises(ValueError, match="A trial is made of rate, width"):
-        Models(0, space={"rate": Choice((1,))})
     with pytest.raises(ValueError, match="A trial is made of rate, width"):
         Models(0, given={0: {"rate": 0.1}})
 

@@ -9,7 +9,7 @@ from helpers.engine.errors import RankFailed
 from helpers.lessons.search.algorithms.asha import Asha
 from helpers.lessons.search.algorithms.halving import SuccessiveHalving
 from helpers.lessons.search.experiments import search_clock
-from helpers.lessons.search.experiments.search_models import Models, Synthetic
+from helpers.lessons.search.experiments.search_models import Models, Synthetic, split
 from helpers.lessons.search.experiments.search_ranks import search_ranks
 
 
@@ -23,25 +23,10 @@ def test_synchronous_halving_comes_out_as_alone(engine: str, ranks: int) -> None
     assert len({report.job for report in found.reports}) == len(found.reports) == 12
     assert {report.worker for report in found.reports} <= set(range(1, ranks))
     best = found.top(1)[0]
-    assert models.judged(best, found.states[best], _valid()) == found.losses[1][best]
+    assert models.judged(best, found.states[best], split(0).valid) == found.losses[1][best]
 
 
-def _valid():  # type: ignore[no-untyped-def]
-    from helpers.lessons.search.experiments.search_models import split
-
-    return split(0).valid
-
-
-def test_asha_with_speeds_decides_as_on_the_clock() -> None:
-    speeds, losses, clock = search_clock.speeds(3, seed=2), Synthetic(2, 0.5), Asha(20, 1, 9)
-    spans = search_clock.on_clock(clock, speeds, losses.loss, clock.resources)
-    search = Asha(20, 1, 9)
-    found = helpers.run(search_ranks, search, losses.train, speeds, ranks=4, engine="virtual")[0]
-    assert [(r.worker - 1, r.job) for r in found.reports] == [(s.worker, s.job) for s in spans]
-    assert found.losses == clock.losses
-
-
-def test_without_speeds_the_virtual_clock_decides_the_same_every_time() -> None:
+def test_the_virtual_clock_decides_the_same_every_time() -> None:
     def once() -> list[object]:
         search, train = Asha(20, 1, 9), Synthetic(2, 0.5).train
         found = helpers.run(search_ranks, search, train, ranks=4, engine="virtual")[0]
@@ -53,9 +38,3 @@ def test_without_speeds_the_virtual_clock_decides_the_same_every_time() -> None:
 def test_what_cannot_be_is_told() -> None:
     with pytest.raises(RankFailed, match="A search over ranks takes 2 or more"):
         helpers.run(search_ranks, Asha(3, 1, 3), Synthetic().train, ranks=1, engine="virtual")
-    for speeds, pretend in (([1.0], False), (None, True)):
-        with pytest.raises(RankFailed, match="3 ranks have 2 speeds: rank 0 does not train"):
-            helpers.run(
-                search_ranks, Asha(3, 1, 3), Synthetic().train, speeds, pretend,
-                ranks=3, engine="virtual",
-            )  # fmt: skip

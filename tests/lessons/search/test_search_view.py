@@ -100,5 +100,5 @@ def test_noise_moves_wrong_promotions_by_luck_alone() -> None:
         def losses(seed: int, noise: float = noise) -> Callable[[Job], float]:
             return Synthetic(seed, noise).loss
 
-        many = search_promotions.shares([81], [8], losses, range(200))
-        assert many[0].share == pytest.approx(0.11, abs=0.015)
+        many = search_promotions.share(81, 8, losses, range(200), most=9)
+        assert many.share == pytest.approx(0.11, abs=0.015)

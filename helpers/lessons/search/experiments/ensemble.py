@@ -5,14 +5,10 @@ Source: Géron, "Hands-On Machine Learning", chapter 12, exercise 9.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import combinations
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from helpers.lessons.search.algorithms.validation import paired_p_value
 
 LIMIT = 0.05
 
@@ -45,16 +41,6 @@ def of_search(models: Any, states: dict[int, Any], trials: Sequence[int]) -> lis
         weights = (first.weight.T, first.bias, last.weight.T, last.bias)
         arrays = tuple(np.ascontiguousarray(each.detach().numpy()) for each in weights)
         members.append(Member(f"trial {trial}", models.settings(trial)["activation"], arrays))
-    return members
-
-
-def of_files(paths: Sequence[str | Path]) -> list[Member]:
-    """Members from what clients of `cluster/search_client.py` kept with --save."""
-    members = []
-    for path in paths:
-        with np.load(path) as kept:
-            arrays = tuple(kept[name] for name in ("hidden", "hidden_bias", "out", "out_bias"))
-            members.append(Member(Path(path).stem, str(kept["activation"]), arrays))
     return members
 
 
@@ -171,50 +157,6 @@ class Beside(NamedTuple):
     only_ensemble: int
     only_member: int
     p_value: float
-
-
-class Verdict(NamedTuple):
-    """accuracy: of the ensemble. beside: each member. apart: on how many rows of the test part two
-    members name different classes, on average of all pairs."""
-
-    accuracy: float
-    beside: list[Beside]
-    apart: float
-    sentence: str
-
-
-def verdict(
-    members: Sequence[Member],
-    voted: Voted,
-    y: np.ndarray,
-    paired: Callable[..., float] = paired_p_value,
-) -> Verdict:
-    """Hold an ensemble against each of its members, on rows that none was chosen by.
-
-    y: (rows,), the classes. Whether it won against a member is said by a paired test, at 5 %
-    divided by the number of members, for so many questions are asked (Bonferroni).
-    paired: the test, in place of `search.validation.paired_p_value` one of one's own.
-    """
-    together = voted.mean.argmax(1) == y
-    guesses = voted.each.argmax(2)
-    beside = []
-    for member, guess in zip(members, guesses, strict=True):
-        alone = guess == y
-        p_value = paired([bool(b) for b in together], [bool(b) for b in alone])
-        beside.append(
-            Beside(
-                member.name,
-                float(alone.mean()),
-                int((together & ~alone).sum()),
-                int((alone & ~together).sum()),
-                p_value,
-            )
-        )
-    pairs = [float((a != b).sum()) for a, b in combinations(guesses, 2)]
-    apart = sum(pairs) / len(pairs) if pairs else 0.0
-    return Verdict(
-        float(together.mean()), beside, apart, sentence(float(together.mean()), beside, len(y))
-    )
 
 
 def sentence(accuracy: float, beside: Sequence[Beside], rows: int) -> str:

@@ -8,110 +8,51 @@ Source: Géron, "Hands-On Machine Learning", chapter 12, exercise 8.
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
 import json
 import math
 import os
-import re
 import socket
-import sys
-import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any
 
-T = TypeVar("T")
-ACTIVATIONS = ("relu", "tanh", "sigmoid")
+import click
+
+ABOVE_ZERO = click.FloatRange(min=0, min_open=True)
+ACTIVATIONS = click.Choice(["relu", "tanh", "sigmoid"])
 
 
-class CannotTrain(Exception):
+class CannotTrain(click.ClickException):
     """What stops a client, as a sentence."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line. Its defaults train one decent network."""
-    made = argparse.ArgumentParser(
-        prog="search_client.py",
-        description="Train one network on a TensorFlow server, and print its result as JSON.",
-    )
-    where = made.add_argument_group("where")
-    where.add_argument("--server", required=True, metavar="HOST:PORT", help="the server to run on")
-    where.add_argument(
-        "--device", default="", help="such as /job:worker/task:0/device:CPU:0 (the server's choice)"
-    )
-    where.add_argument(
-        "--container", type=container, default="", help="where variables live (what all share)"
-    )
-    where.add_argument("--timeout", type=above_zero, default=20.0, help="seconds to connect (20)")
-    what = made.add_argument_group("hyperparameters")
-    what.add_argument("--rate", type=above_zero, default=0.1, help="learning rate (0.1)")
-    what.add_argument("--momentum", type=float, default=0.9, help="of SGD (0.9)")
-    what.add_argument("--decay", type=float, default=1e-4, help="weight decay (0.0001)")
-    what.add_argument("--width", type=one_or_more, default=32, help="of the hidden layer (32)")
-    what.add_argument("--activation", choices=ACTIVATIONS, default="relu", help="(relu)")
-    what.add_argument("--steps", type=one_or_more, default=100, help="batches of 32 rows (100)")
-    what.add_argument("--seed", type=int, default=0, help="of the rows' split (0)")
-    what.add_argument("--trial", type=int, default=0, help="of first weights and batches (0)")
-    made.add_argument("--save", metavar="FILE.npz", help="keep the trained weights")
-    return made
+@click.command("search_client.py", context_settings={"show_default": True})
+@click.option("--server", required=True, metavar="HOST:PORT", help="The server to run on.")
+@click.option("--device", default="", help="Such as /job:worker/task:0/device:CPU:0.")
+@click.option("--container", default="", help="Where variables live; without, what all share.")
+@click.option("--timeout", type=ABOVE_ZERO, default=20.0, help="Seconds for an answer.")
+@click.option("--rate", type=ABOVE_ZERO, default=0.1, help="Learning rate.")
+@click.option("--momentum", type=float, default=0.9, help="Of SGD.")
+@click.option("--decay", type=float, default=1e-4, help="Weight decay.")
+@click.option("--width", type=click.IntRange(1), default=32, help="Of the hidden layer.")
+@click.option("--activation", type=ACTIVATIONS, default="relu", help="Of the hidden layer.")
+@click.option("--steps", type=click.IntRange(1), default=100, help="Batches of 32 rows.")
+@click.option("--seed", type=int, default=0, help="Of the rows' split.")
+@click.option("--trial", type=int, default=0, help="Of first weights and batches.")
+def main(**options: Any) -> None:
+    """Train one network on a TensorFlow server, and print its result as a line of JSON.
 
-
-def container(text: str) -> str:
-    """A container's name as TensorFlow takes it, for argparse."""
-    if text and not re.fullmatch("[A-Za-z0-9.][A-Za-z0-9./-]*", text):
-        raise argparse.ArgumentTypeError(f"{text} has more than letters, digits, dots and dashes")
-    return text
-
-
-def above_zero(text: str) -> float:
-    """A number above 0, for argparse."""
-    value = float(text)
-    if not (value > 0 and math.isfinite(value)):
-        raise argparse.ArgumentTypeError(f"{text} is no number above 0")
-    return value
-
-
-def one_or_more(text: str) -> int:
-    """A whole number from 1 up, for argparse."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return value
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Train as the command line says and print one line of JSON. Returns the exit code.
-
-    What cannot be goes to standard error as a sentence, with exit code 1 (2 for a wrong option).
+    What cannot be is told as a sentence, with exit code 1 (2 for a wrong option).
     """
-    given = parser().parse_args(arguments)
-    try:
-        print(json.dumps(train(given)), flush=True)
-    except CannotTrain as why:
-        print(f"search_client.py: {why}", file=sys.stderr, flush=True)
-        return 1
-    return 0
-
-
-def train(given: argparse.Namespace) -> dict[str, Any]:
-    """One training, as a client of a server. Raises CannotTrain with a sentence."""
-    address = reached(given.server, given.timeout)
+    given = SimpleNamespace(**options)
+    begin = time.monotonic()
+    reached(given.server, given.timeout)
     tf = tensorflow()
     from helpers.lessons.search.experiments.search_graph import Graph
 
-    begin = time.monotonic()
-    try:
-        tf.DeviceSpec.from_string(given.device)
-    except ValueError:
-        raise CannotTrain(
-            f"There is no device {given.device}: a device is named as in "
-            "/job:worker/task:0/device:CPU:0."
-        ) from None
     try:
         graph = Graph(given)
-        with connected(tf, address, graph, given) as session:
-            known(tf, session, given)
+        with connected(tf, graph, given) as session:
             try:
                 found = trained(session, graph, given)
             except tf.errors.OpError as error:
@@ -122,105 +63,62 @@ def train(given: argparse.Namespace) -> dict[str, Any]:
                     "has changed or removed this one's variables. Give each client a container of "
                     f"its own. ({last_line(error)})"
                 ) from None
+    except ValueError as error:  # such as a device's name
+        raise CannotTrain(str(error)) from None
     except tf.errors.OpError as error:
         kind = type(error).__name__
         raise CannotTrain(f"The server ended the training: {kind}: {last_line(error)}") from None
-    told = {name: getattr(given, name) for name in ("trial", "server", "device", "container")}
-    told |= {name: getattr(given, name) for name in ("rate", "momentum", "decay", "width")}
-    told |= {name: getattr(given, name) for name in ("activation", "steps", "seed")}
-    return told | found | {"seconds": round(time.monotonic() - begin, 3)}
+    seconds = round(time.monotonic() - begin, 3)
+    print(json.dumps(options | found | {"seconds": seconds}), flush=True)
 
 
-def reached(server: str, seconds: float) -> tuple[str, int]:
-    """The server's host and port, once something answers there."""
-    host, colon, port = server.removeprefix("grpc://").rpartition(":")
-    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+def reached(server: str, seconds: float) -> None:
+    """Wait until something answers at the server's address."""
+    host, _, port = server.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise CannotTrain(f"--server is HOST:PORT, such as 127.0.0.1:2222, not {server}.")
     deadline = time.monotonic() + seconds
     while True:
         try:
-            socket.create_connection((host, int(port)), timeout=seconds).close()
-            return host, int(port)
+            return socket.create_connection((host, int(port)), timeout=seconds).close()
         except OSError as error:
             if isinstance(error, socket.gaierror) or time.monotonic() > deadline:
                 raise CannotTrain(
-                    f"Nothing answered at {host}:{port} within {seconds:g} s ({error}). Is the "
-                    "server started, and is this its address?"
+                    f"Nothing answered at {server} within {seconds:g} s ({error}). Is the server "
+                    "started, and is this its address?"
                 ) from None
             time.sleep(0.1)
 
 
 def tensorflow() -> Any:
     """TensorFlow without its chatter, or a sentence where it is not installed."""
-    if importlib.util.find_spec("tensorflow") is None:
+    os.environ.pop("TF_CONFIG", None)  # it tells of another job
+    try:
+        from helpers.notebook.quiet import tensorflow as tf
+    except ImportError:
         raise CannotTrain(
             "TensorFlow is not installed in this Python, and a client needs it: `./course doctor` "
             "says what this machine lacks."
-        )
-    os.environ.pop("TF_CONFIG", None)  # it tells of another job
-    from helpers.notebook.quiet import tensorflow as tf
-
+        ) from None
     tf.get_logger().setLevel("ERROR")
     return tf
 
 
-def connected(tf: Any, address: tuple[str, int], graph: Any, given: argparse.Namespace) -> Any:
+def connected(tf: Any, graph: Any, given: SimpleNamespace) -> Any:
     """A session on the server; it waits until all servers of its cluster are there."""
-    host, port = address
-
-    def connect() -> Any:
-        session = tf.compat.v1.Session(f"grpc://{host}:{port}", graph=graph.graph)
-        session.list_devices()
-        return session
-
+    config = tf.compat.v1.ConfigProto(operation_timeout_in_ms=round(1000 * given.timeout))
     try:
-        return within(given.timeout, connect)
-    except TimeoutError:
+        session = tf.compat.v1.Session(f"grpc://{given.server}", graph.graph, config)
+        session.list_devices()
+    except tf.errors.DeadlineExceededError:
         raise CannotTrain(
-            f"The server at {host}:{port} took the connection, but gave no session within "
+            f"The server at {given.server} took the connection, but gave no session within "
             f"{given.timeout:g} s. Is it a TensorFlow server, and do all others of its cluster run?"
         ) from None
+    return session
 
 
-def within(seconds: float, function: Callable[[], T]) -> T:
-    """What a function gives that cannot be interrupted. Raises TimeoutError; it goes on then."""
-    found: list[T] = []
-    failed: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            found.append(function())
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if failed:
-        raise failed[0]
-    if not found:
-        raise TimeoutError
-    return found[0]
-
-
-def known(tf: Any, session: Any, given: argparse.Namespace) -> None:
-    """Raise CannotTrain where the server knows no such device."""
-    names = [each.name for each in session.list_devices()]
-    read = tf.DeviceSpec.from_string
-    if any(fits(read(given.device), read(name)) for name in names):
-        return
-    there = ", ".join(name.replace("/replica:0", "") for name in sorted(names))
-    raise CannotTrain(f"There is no device {given.device} behind this server; there are: {there}.")
-
-
-def fits(asked: Any, device: Any) -> bool:
-    """Whether a device is one of those asked for: what is not said may be anything."""
-    parts = ("job", "replica", "task", "device_type", "device_index")
-    pairs = [(getattr(asked, part), getattr(device, part)) for part in parts]
-    return all(mine is None or mine == theirs for mine, theirs in pairs)
-
-
-def trained(session: Any, graph: Any, given: argparse.Namespace) -> dict[str, Any]:
+def trained(session: Any, graph: Any, given: SimpleNamespace) -> dict[str, Any]:
     """Train all steps; how good the network is then, and whether somebody else was there, too.
 
     Whoever uses a container signs its guest book, and leaves nothing in it: one that is alone finds
@@ -232,8 +130,6 @@ def trained(session: Any, graph: Any, given: argparse.Namespace) -> dict[str, An
     loss, accuracy, test, guests, count = session.run(
         [graph.loss, graph.accuracy, graph.test_accuracy, graph.guests, graph.count]
     )
-    if given.save:
-        graph.save(session, given.save)
     session.run(graph.end)
     clash = None
     if guests != 1 or count != given.steps:

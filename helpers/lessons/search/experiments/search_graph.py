@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,62 +22,57 @@ class Graph:
     many clients have signed. count: the steps that the weights have seen.
     """
 
-    def __init__(self, given: argparse.Namespace) -> None:
+    def __init__(self, given: SimpleNamespace) -> None:
         import tensorflow as tf
 
         self.tf, self.given = tf, given
         v1 = tf.compat.v1
-        with tf.Graph().as_default() as self.graph:
-            with v1.device(given.device or None), v1.container(given.container):
-                self.made = self._variables()
-            with v1.device(given.device or None):
-                self._training()
+        rows = parts(given.seed)
+        with tf.Graph().as_default() as self.graph, v1.device(given.device or None):
+            with v1.container(given.container):
+                self.weights = [
+                    v1.get_variable(name, initializer=value, use_resource=True)
+                    for name, value in first_weights(given).items()
+                ]
+                self.count = v1.get_variable("count", initializer=np.int64(0), use_resource=True)
+                self._training(rows.train)
+                self._guest_book()
+            self.loss, self.accuracy = self._judged(rows.valid)
+            _, self.test_accuracy = self._judged(rows.test)
 
-    def _variables(self) -> dict[str, Any]:
-        """Weights, their momentum, and who uses them: on the device, in the container."""
-        v1, tf = self.tf.compat.v1, self.tf
-        made = {
-            name: v1.get_variable(name, initializer=value, use_resource=True)
-            for name, value in first_weights(self.given).items()
-        }
-        self.weights = list(made.values())
-        self.speeds = [
-            v1.get_variable(f"{name}_speed", initializer=np.zeros_like(value), use_resource=True)
-            for name, value in first_weights(self.given).items()
+    def _training(self, rows: Part) -> None:
+        """A step of SGD with momentum and weight decay."""
+        tf, given = self.tf, self.given
+        order = tf.constant(batches(given, len(rows.y)))
+        chosen = tf.gather(order, self.count.read_value() % given.steps)
+        x, y = (tf.gather(tf.constant(each), chosen) for each in rows)
+        slopes = tf.gradients(self._loss(x, y), self.weights)
+        pulls = [
+            slope + given.decay * weight.read_value()
+            for slope, weight in zip(slopes, self.weights, strict=True)
         ]
-        self.count = v1.get_variable("count", initializer=np.int64(0), use_resource=True)
-        every = [*self.weights, *self.speeds, self.count]
-        # A queue is there as soon as it is used: two that begin at once cannot miss each other.
+        optimizer = tf.compat.v1.train.MomentumOptimizer(given.rate, given.momentum)
+        pairs = list(zip(pulls, self.weights, strict=True))
+        self.step = optimizer.apply_gradients(pairs, self.count)
+        self.variables = [*self.weights, self.count, *optimizer.variables()]
+
+    def _guest_book(self) -> None:
+        """Who uses the variables, beside them; and their beginning and end.
+
+        It is a queue, which is there as soon as it is used: two that begin at once cannot miss each
+        other.
+        """
+        tf = self.tf
         book = tf.queue.FIFOQueue(10_000, tf.int64, shapes=[()], shared_name="guests")
-        with tf.control_dependencies([each.initializer for each in every]):
+        with tf.control_dependencies([each.initializer for each in self.variables]):
             self.begin = book.enqueue(np.int64(0))
         self.guests = book.size()
         self.end = tf.group(
             *[
                 tf.raw_ops.DestroyResourceOp(resource=each, ignore_lookup_error=True)
-                for each in (book.queue_ref, *(variable.handle for variable in every))
+                for each in (book.queue_ref, *(variable.handle for variable in self.variables))
             ]
         )
-        return made
-
-    def _training(self) -> None:
-        """A step, and how good the network is."""
-        tf, given = self.tf, self.given
-        rows = parts(given.seed)
-        order = tf.constant(batches(given, len(rows.train.y)))
-        chosen = tf.gather(order, self.count.read_value() % given.steps)
-        x, y = (tf.gather(tf.constant(each), chosen) for each in rows.train)
-        slopes = tf.gradients(self._loss(x, y), self.weights)
-        updates = []
-        for weight, speed, slope in zip(self.weights, self.speeds, slopes, strict=True):
-            pull = slope + given.decay * weight.read_value()
-            faster = speed.assign(given.momentum * speed.read_value() + pull)
-            with tf.control_dependencies([faster]):
-                updates.append(weight.assign_sub(given.rate * speed.read_value()).op)
-        with tf.control_dependencies(updates):
-            self.step = self.count.assign_add(1).op
-        self.loss, self.accuracy = self._judged(rows.valid)
-        _, self.test_accuracy = self._judged(rows.test)
 
     def _judged(self, part: Part) -> tuple[Any, Any]:
         tf = self.tf
@@ -97,13 +92,8 @@ class Graph:
         hidden, hidden_bias, out, out_bias = self.weights
         return tf.matmul(active(tf.matmul(x, hidden) + hidden_bias), out) + out_bias
 
-    def save(self, session: Any, path: str) -> None:
-        """Keep the weights, and what it takes to compute with them, in a file of numpy's."""
-        values = session.run(dict(self.made))
-        np.savez(path, activation=self.given.activation, seed=self.given.seed, **values)
 
-
-def first_weights(given: argparse.Namespace) -> dict[str, np.ndarray]:
+def first_weights(given: SimpleNamespace) -> dict[str, np.ndarray]:
     """The weights before training, by name: they depend on seed, trial and width alone."""
     drawn = np.random.default_rng([given.seed, given.trial, 1])
 
@@ -119,7 +109,7 @@ def first_weights(given: argparse.Namespace) -> dict[str, np.ndarray]:
     }
 
 
-def batches(given: argparse.Namespace, rows: int) -> np.ndarray:
+def batches(given: SimpleNamespace, rows: int) -> np.ndarray:
     """The rows of each step's batch, (steps, 32): epoch after epoch, each in a new order."""
     drawn = np.random.default_rng([given.seed, given.trial, 2])
     whole = rows - rows % BATCH

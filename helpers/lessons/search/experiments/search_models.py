@@ -8,7 +8,7 @@ after so many steps is the same, bit for bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,13 +17,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from helpers.lessons.data_parallel.experiments.digits import CLASSES, PIXELS, batches
 from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Range, Uniform
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.algorithms.space import draw
 from helpers.lessons.search.algorithms.validation import folds
-from helpers.lessons.search.experiments.search_rows import parts, whole
+from helpers.lessons.search.experiments.search_rows import parts
 
 TRIALS, LEAST, MOST, FACTOR = 27, 20, 180, 3
 """A search of the lesson: rungs of 20, 60 and 180 steps; 27 trials, of which 9 and 3 go on."""
@@ -70,38 +71,25 @@ def split(seed: int = 0) -> Split:
     return Split(*(Rows(*(torch.from_numpy(each) for each in part)) for part in parts(seed)))
 
 
-def warm() -> None:
-    """Read the rows, before workers are forked, so that none of them has to."""
-    whole()
-
-
 class Models:
     """Networks with one hidden layer, trained by SGD with momentum and weight decay.
 
-    seed: of everything. space: with the names of `SPACE`. given: settings of trials that somebody
-    else chose, by trial; those of all others are drawn. draws: in place of
-    `search.space.draw`, a function of one's own. Its `train` is what a worker of a search
-    does; it can be sent to another process. Raises ValueError where a name is missing or unknown.
+    seed: of everything. given: settings of trials that somebody else chose, by trial; those of all
+    others are drawn from `SPACE`. Its `train` is what a worker of a search does; it can be sent to
+    another process. Raises ValueError where a name is missing or unknown.
     """
 
-    def __init__(
-        self,
-        seed: int = 0,
-        space: Mapping[str, Range] | None = None,
-        given: Mapping[int, Mapping[str, Any]] | None = None,
-        draws: Callable[..., dict[str, Any]] = draw,
-    ) -> None:
-        self.seed, self.space = seed, dict(SPACE if space is None else space)
+    def __init__(self, seed: int = 0, given: Mapping[int, Mapping[str, Any]] | None = None) -> None:
+        self.seed = seed
         self.given = {trial: dict(each) for trial, each in (given or {}).items()}
-        for each in (self.space, *self.given.values()):
+        for each in self.given.values():
             if each.keys() != SPACE.keys():
                 raise ValueError(f"A trial is made of {', '.join(SPACE)}, not {', '.join(each)}.")
-        self.draws = draws
         self._losses: dict[tuple[int, int], float] = {}
 
     def settings(self, trial: int) -> dict[str, Any]:
         """A trial's hyperparameters, by name."""
-        return dict(self.given.get(trial) or self.draws(self.space, trial, self.seed))
+        return dict(self.given.get(trial) or draw(SPACE, trial, self.seed))
 
     def train(self, job: Job, state: Tensor | None = None) -> tuple[float, Tensor]:
         """Train a trial up to `job.resource` steps; its loss then, and the state to go on from.
@@ -120,10 +108,11 @@ class Models:
         with one_thread():
             network = self.network(trial, state)
             weights = list(network.parameters())
-            done, speeds = 0, [torch.zeros_like(weight) for weight in weights]
-            if state is not None:
-                done = int(state[0])
-                speeds = _cut(state[1 + (len(state) - 1) // 2 :], weights)
+            flat = parameters_to_vector(weights).detach()  # how the weights move: at first, not
+            flat = flat.mul(0) if state is None else state[1 + len(flat) :].clone()
+            pieces = flat.split([weight.numel() for weight in weights])
+            speeds = [piece.view_as(weight) for piece, weight in zip(pieces, weights, strict=True)]
+            done = 0 if state is None else int(state[0])
             order = batches(len(rows.y), BATCH, self._number(trial))
             for step in range(last):
                 batch = next(order)
@@ -137,9 +126,8 @@ class Models:
                         slope = slope.add(weight, alpha=given["decay"])
                         speed.mul_(given["momentum"]).add_(slope)
                         weight.sub_(speed, alpha=given["rate"])
-            parts = [torch.tensor([float(max(done, last))])]
-            parts += [each.detach().flatten() for each in (*weights, *speeds)]
-            return torch.cat(parts)
+            steps = torch.tensor([float(max(done, last))])
+            return torch.cat([steps, parameters_to_vector(weights).detach(), flat])
 
     def network(self, trial: int, state: Tensor | None = None) -> nn.Sequential:
         """A trial's network: with the weights of a state, or as torch starts linear layers."""
@@ -155,10 +143,8 @@ class Models:
                 bound = layer.in_features**-0.5
                 for weight in layer.parameters():
                     weight.uniform_(-bound, bound, generator=random)
-            if state is not None:
-                weights = list(network.parameters())
-                for weight, value in zip(weights, _cut(state[1:], weights), strict=True):
-                    weight.copy_(value)
+        if state is not None:
+            vector_to_parameters(state[1:].clone(), network.parameters())
         return network
 
     def judged(self, trial: int, state: Tensor, rows: Rows) -> float:
@@ -197,15 +183,6 @@ class Models:
     def _number(self, trial: int) -> int:
         """A seed for each pair of seed and trial."""
         return (self.seed * _LARGE + trial) % 2**63
-
-
-def _cut(flat: Tensor, like: list[nn.Parameter]) -> list[Tensor]:
-    """The beginning of a flat tensor as tensors of given shapes, each with memory of its own."""
-    found, start = [], 0
-    for each in like:
-        found.append(flat[start : start + each.numel()].view(each.shape).clone())
-        start += each.numel()
-    return found
 
 
 @contextmanager

@@ -6,6 +6,7 @@ it is the same, with the file where all of them see it.
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -14,9 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from helpers.engine.comm import Comm
-from helpers.lessons.search.algorithms.halving import top
 from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Range, Uniform
-from helpers.lessons.search.algorithms.rungs import Job
+from helpers.lessons.search.algorithms.rungs import Job, rungs
 from helpers.lessons.search.experiments.search_models import (
     FACTOR,
     LEAST,
@@ -29,7 +29,6 @@ from helpers.lessons.search.experiments.search_models import (
 PRUNERS = ("halving", "hyperband", "none")
 STUDY = "digits"
 Settings = dict[str, Any]
-Objective = Callable[[int, Settings], float]
 
 
 class Tried(NamedTuple):
@@ -63,10 +62,6 @@ class Study:
         """What was trained in all."""
         return sum(max(each.losses, default=0) for each in self.tried)
 
-    def top(self, count: int = 3) -> list[int]:
-        """The best trials, the best first."""
-        return top(self.losses, count)
-
 
 def quiet() -> Any:
     """Optuna without its log lines."""
@@ -83,35 +78,30 @@ def on_optuna(
     drawn: bool = False,
     seed: int = 0,
     journal: str | Path | None = None,
-    least: int = LEAST,
-    most: int = MOST,
-    factor: int = FACTOR,
     timeout: float = 120.0,
-    models: Models | None = None,
 ) -> Study:
     """Search with Optuna on so many processes, all on one journal.
 
     pruner: "halving", "hyperband" or "none". Optuna's halving decides about a trial once, when it
     comes to a rung, and never takes it up again: there is nobody who could go on with it. drawn:
-    the course's own trials, those of `models`, or of `Models(seed)`; otherwise Optuna's TPE
-    chooses, each process from a seed of its own, by what all have found so far. journal: the
-    file, kept for later; one that is there already is gone on with. Raises ValueError for another
-    pruner or a number that cannot be, and what `helpers.run` raises.
+    the course's own trials, those of `Models(seed)`; otherwise Optuna's TPE chooses, each process
+    from a seed of its own, by what all have found so far. journal: the file, kept for later; one
+    that is there already is gone on with. Raises ValueError for another pruner or no trials, and
+    what `helpers.run` raises.
     """
     from helpers.engine.run import run
-    from helpers.lessons.search.algorithms.rungs import rungs
 
     if pruner not in PRUNERS:
         raise ValueError(f"There is no pruner {pruner!r}; there are: {', '.join(PRUNERS)}.")
     if trials < 1:
         raise ValueError(f"A search has at least one trial, not {trials}.")
-    setting = Setting(trials, pruner, seed, tuple(rungs(least, most, factor)), factor)
+    setting = Setting(trials, pruner, seed, tuple(rungs(LEAST, MOST, FACTOR)), FACTOR)
     with tempfile.TemporaryDirectory() as folder:
         path = str(journal or Path(folder) / "journal.log")
         study = opened(path, setting)
         if drawn:
             for trial in range(len(read(study)), trials):
-                study.enqueue_trial((models or Models(seed)).settings(trial), {"trial": trial})
+                study.enqueue_trial(Models(seed).settings(trial), {"trial": trial})
         spans = run(work, path, setting, ranks=workers, timeout=timeout, device="cpu", show=False)
         seconds = max(end for _, end in spans) - min(begin for begin, _ in spans)
         return Study(read(opened(path, setting)), list(setting.resources), seconds)
@@ -186,11 +176,10 @@ def suggested(trial: Any, space: Mapping[str, Range]) -> Settings:
     for name, span in sorted(space.items()):
         if isinstance(span, Choice):
             found[name] = trial.suggest_categorical(name, list(span.options))
-        elif isinstance(span, Uniform | LogUniform):
+        else:
+            assert isinstance(span, Uniform | LogUniform)
             log = isinstance(span, LogUniform)
             found[name] = trial.suggest_float(name, span.low, span.high, log=log)
-        else:
-            raise TypeError(f"{name} has a range that Optuna is not told of: {span!r}.")
     return found
 
 
@@ -213,32 +202,24 @@ def read(study: Any) -> list[Tried]:
 # --- the trap of seeds ----------------------------------------------------------------------------
 
 
-def quickly(number: int, settings: Settings) -> float:
+def quickly(settings: Settings) -> float:
     """A loss without training, for searches that are repeated: best at rate 0.1 and width 32."""
-    import math
-
     rate = math.log10(settings["rate"]) + 1
     return rate**2 + abs(math.log2(settings["width"]) - 5) + settings["momentum"] / 10
 
 
-def with_threads(
-    n_jobs: int, trials: int = 20, seed: int = 0, objective: Objective = quickly
-) -> list[Settings]:
+def with_threads(n_jobs: int, trials: int = 20, seed: int = 0) -> list[Settings]:
     """The settings that a seeded study tries, in the order of their numbers: `study.optimize`.
 
     With n_jobs of 2 or more Optuna's threads each give the sampler a new seed, of the system's
     choosing, before every trial: the one that was asked for is gone.
     """
     study = seeded(seed)
-    study.optimize(
-        lambda trial: objective(trial.number, suggested(trial, SPACE)), trials, n_jobs=n_jobs
-    )
+    study.optimize(lambda trial: quickly(suggested(trial, SPACE)), trials, n_jobs=n_jobs)
     return [dict(each.params) for each in study.trials]
 
 
-def ask_and_tell(
-    at_once: int, trials: int = 20, seed: int = 0, objective: Objective = quickly
-) -> list[Settings]:
+def ask_and_tell(at_once: int, trials: int = 20, seed: int = 0) -> list[Settings]:
     """The same with a loop of one's own: ask for some, train them at once, tell in their order.
 
     One thread alone talks to the sampler, and in the same order every time, so the seed holds
@@ -251,8 +232,7 @@ def ask_and_tell(
         for start in range(0, trials, at_once):
             asked = [study.ask() for _ in range(min(at_once, trials - start))]
             settings = [suggested(trial, SPACE) for trial in asked]
-            numbers = [trial.number for trial in asked]
-            losses = pool.map(objective, numbers, settings)
+            losses = pool.map(quickly, settings)
             for trial, loss in zip(asked, losses, strict=True):
                 study.tell(trial, loss)
     return [dict(each.params) for each in study.trials]

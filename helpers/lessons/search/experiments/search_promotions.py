@@ -13,10 +13,8 @@ from helpers.lessons.search.algorithms.halving import SuccessiveHalving
 from helpers.lessons.search.algorithms.promotions import Promotions, wrong_promotions
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments import search_clock
-from helpers.lessons.search.experiments.search_processes import Search
 
 Loss = Callable[[Job], float]
-Make = Callable[[int, int, int, int], Search]
 SPREAD = 4.0
 
 
@@ -27,7 +25,6 @@ class Share(NamedTuple):
     """
 
     trials: int
-    workers: int
     promoted: float
     wrong: float
 
@@ -37,67 +34,35 @@ class Share(NamedTuple):
         return self.wrong / self.promoted if self.promoted else 0.0
 
 
-def complete(
-    trials: int,
-    least: int,
-    most: int,
-    factor: int,
-    loss: Loss,
-    halving: Make = SuccessiveHalving,
-) -> list[dict[int, float]]:
-    """The losses of each rung where all results are known before anybody goes on."""
-    search = halving(trials, least, most, factor)
-    search_clock.on_clock(search, [1.0], loss, search.resources)
-    return search.losses
-
-
 def counted(
-    trials: int,
-    workers: int,
-    loss: Loss,
-    seed: int = 0,
-    least: int = 1,
-    most: int = 9,
-    factor: int = 3,
-    asha: Make = Asha,
-    halving: Make = SuccessiveHalving,
+    trials: int, workers: int, loss: Loss, seed: int = 0, least: int = 1, most: int = 9
 ) -> list[Promotions]:
     """One search by ASHA on the clock, its promotions held against synchronous halving's, by rung.
 
-    seed: of the workers' speeds. asha, halving: what makes the searches, such as classes of
-    one's own.
+    seed: of the workers' speeds.
     """
-    search = asha(trials, least, most, factor)
     speeds = search_clock.speeds(workers, SPREAD, seed)
-    search_clock.on_clock(search, speeds, loss, search.resources)
-    return wrong_promotions(search.losses, complete(trials, least, most, factor, loss, halving))
+    early, patient = Asha(trials, least, most), SuccessiveHalving(trials, least, most)
+    search_clock.on_clock(early, speeds, loss, early.resources)
+    search_clock.on_clock(patient, [1.0], loss, patient.resources)
+    return wrong_promotions(early.losses, patient.losses)
 
 
-def shares(
-    trials: Sequence[int],
-    workers: Sequence[int],
+def share(
+    trials: int,
+    workers: int,
     loss_of: Callable[[int], Loss],
-    seeds: Sequence[int] = range(5),
+    seeds: Sequence[int],
     least: int = 1,
-    most: int = 9,
-    factor: int = 3,
-    asha: Make = Asha,
-    halving: Make = SuccessiveHalving,
-) -> list[Share]:
-    """The first rung's wrong promotions for each number of trials and of workers.
+    most: int = 3,
+) -> Share:
+    """The first rung's wrong promotions, on average of some seeds.
 
     loss_of: gives the losses of a seed, such as `lambda seed: Synthetic(seed, 0.3).loss`.
     """
-    found = []
-    for count in trials:
-        for crew in workers:
-            each = [
-                counted(count, crew, loss_of(seed), seed, least, most, factor, asha, halving)[0]
-                for seed in seeds
-            ]
-            promoted, wrong = (sum(column) / len(each) for column in zip(*each, strict=True))
-            found.append(Share(count, crew, promoted, wrong))
-    return found
+    each = [counted(trials, workers, loss_of(seed), seed, least, most)[0] for seed in seeds]
+    promoted, wrong = (sum(column) / len(each) for column in zip(*each, strict=True))
+    return Share(trials, promoted, wrong)
 
 
 def shuffled(loss: Loss, pool: int, seed: int) -> Loss:

@@ -27,16 +27,10 @@ class Parts(NamedTuple):
     test: Part
 
 
-@lru_cache(maxsize=1)
-def whole() -> tuple[np.ndarray, np.ndarray]:
-    """All rows, read once: a process that others are forked from reads them for all."""
-    return pictures()
-
-
 @lru_cache(maxsize=8)
 def parts(seed: int = 0) -> Parts:
     """The digits, shuffled by a seed and cut in three; no row is in two parts."""
-    pixels, classes = whole()
+    pixels, classes = pictures()
     order = np.random.default_rng([seed, 16]).permutation(len(classes))
     valid, test, train = np.split(order, [HELD, 2 * HELD])
     x = (pixels / 16).astype(np.float32)

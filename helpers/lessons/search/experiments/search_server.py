@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
-import sys
 from collections.abc import Sequence
 from typing import Any
+
+import click
 
 from helpers.lessons.search.experiments.search_client import CannotTrain, tensorflow
 
@@ -34,26 +34,18 @@ def serve(addresses: Sequence[str], task: int) -> Any:
         ) from None
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until interrupted or terminated. Returns the exit code."""
-    made = argparse.ArgumentParser(
-        prog="search_server.py", description="Be one server of a TensorFlow cluster."
-    )
-    made.add_argument(
-        "--cluster", required=True, metavar="HOST:PORT,...", help="all servers, in order"
-    )
-    made.add_argument("--task", type=int, default=0, help="which of them this is (0)")
-    given = made.parse_args(arguments)
-    addresses = given.cluster.split(",")
-    if not 0 <= given.task < len(addresses):
-        made.error(f"the tasks are 0 to {len(addresses) - 1}, not {given.task}")
-    try:
-        _server = serve(addresses, given.task)
-    except CannotTrain as why:
-        print(f"search_server.py: {why}", file=sys.stderr, flush=True)
-        return 1
-    print(f"serving at {addresses[given.task]} as /job:{JOB}/task:{given.task}", flush=True)
+@click.command("search_server.py")
+@click.option(
+    "--cluster", required=True, metavar="HOST:PORT,...", help="All servers, in their order."
+)
+@click.option("--task", default=0, show_default=True, help="Which of them this is.")
+def main(cluster: str, task: int) -> None:
+    """Be one server of a TensorFlow cluster, until interrupted or terminated."""
+    addresses = cluster.split(",")
+    if not 0 <= task < len(addresses):
+        raise click.UsageError(f"The tasks are 0 to {len(addresses) - 1}, not {task}.")
+    _server = serve(addresses, task)
+    print(f"serving at {addresses[task]} as /job:{JOB}/task:{task}", flush=True)
     ends = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     signal.sigwait(ends)
-    return 0
