@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Sequence
@@ -153,16 +151,3 @@ def job_of(noted: dict[str, Any]) -> Job:
     if noted["launcher"] == "slurm":
         return SlurmRun(str(noted["job"]))
     return LocalRun(str(noted["job"]), [tuple(pair) for pair in noted["processes"]])
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens on now.
-
-    Below those that Linux deals out, so that no connection is dealt it before it is listened on.
-    Raises OSError where there is none.
-    """
-    for port in random.SystemRandom().sample(range(15_000, 32_000), 100):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("", port))
-            return port
-    raise OSError("A hundred ports between 15000 and 32000 that were tried are all taken.")

@@ -20,12 +20,11 @@ from helpers.engine.cluster.follow import Follower
 from helpers.engine.cluster.launchers import (
     Job,
     SlurmRun,
-    free_port,
     in_allocation,
     job_of,
     start_local,
 )
-from helpers.engine.cluster.place import first_address
+from helpers.engine.cluster.place import first_address, free_ports
 from helpers.engine.errors import RunError, RunInterrupted
 from helpers.engine.processes import pack_function
 from helpers.engine.trace import Results
@@ -195,7 +194,7 @@ def started(
         first = first_address() if in_allocation() else "127.0.0.1"
         variables = {
             "nodes": plan.nodes, "ranks_per_node": ranks_per_node, "address": first,
-            "port": free_port(),
+            "port": free_ports(1)[0],
         }  # fmt: skip
     else:
         names = list(hosts) or [*LOCAL_HOSTS, socket.gethostname()][: plan.nodes]
