@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from helpers.lessons.cluster.experiments import elastic_job
-from helpers.lessons.cluster.experiments.elastic_job import Kill, through_kills, told
+from helpers.lessons.cluster.experiments.elastic_job import Kill, Launcher, through_kills, told
 from helpers.lessons.cluster.experiments.elastic_nodes import Command, JobFailed, Nodes
 from helpers.lessons.cluster.experiments.elastic_training import Step, Training, last_step, note
 
@@ -46,13 +46,14 @@ class Looks(Nodes):
         super().until(lambda: (self.step(), happens())[1])  # type: ignore[func-returns-value]
 
 
-class Pretends:
+class Pretends(Launcher):
     """Two nodes that take a step at each look, from the last checkpoint on after each kill."""
 
     name, names, ending = "pretends", ("a", "b"), ()
 
     def __init__(self, nodes: Looks, alone: bool = True, wrong: int = 0, seed: int = 0) -> None:
-        self.nodes, self.alone, self.wrong = nodes, alone, wrong
+        super().__init__(nodes, seed)
+        self.alone, self.wrong = alone, wrong
         self.notes, self.fresh = nodes.folder / elastic_job.STEPS, True
         self.up = {"a", "b"}
         self.training, self.saved = Training(seed), Training(seed).state()

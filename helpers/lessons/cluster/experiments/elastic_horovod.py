@@ -8,8 +8,7 @@ import sys
 import psutil
 
 from helpers.engine.errors import RunError
-from helpers.lessons.cluster.experiments import elastic_job
-from helpers.lessons.cluster.experiments.elastic_job import Elastic, through_kills
+from helpers.lessons.cluster.experiments.elastic_job import Elastic, Launcher, through_kills
 from helpers.lessons.cluster.experiments.elastic_nodes import Command, Nodes, kill_tree
 from helpers.setup.state import horovod_missing
 
@@ -41,13 +40,10 @@ def on_horovod(kills: int = 1, seed: int = 0, steps: int = 150) -> Elastic:
         return through_kills(Horovod(nodes, seed), nodes, kills, seed, steps)
 
 
-class Horovod:
+class Horovod(Launcher):
     """One horovodrun, which starts a rank on each host, and starts it again."""
 
     name, names, alone, ending = "horovod", HOSTS, False, ("horovodrun",)
-
-    def __init__(self, nodes: Nodes, seed: int) -> None:
-        self.nodes, self.seed = nodes, seed
 
     def begin(self) -> None:
         """Write down the hosts, and start the job."""
@@ -58,8 +54,7 @@ class Horovod:
             "--host-discovery-script", "sh cluster/discover_hosts.sh",
             "--blacklist-cooldown-range", str(COOLDOWN), str(COOLDOWN + 1),
             "--network-interface", INTERFACE, "--gloo-timeout-seconds", str(GLOO_SECONDS),
-            "python", "cluster/elastic_horovod.py",
-            *elastic_job.options(self.nodes.folder, self.seed),
+            "python", "cluster/elastic_horovod.py", *self.options,
         ]  # fmt: skip
         self.nodes.start("horovodrun", Command(words, {"HOSTS_FILE": str(hosts)}))
 
@@ -70,6 +65,3 @@ class Horovod:
             with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
                 if process.environ().get("HOROVOD_HOSTNAME") == name:
                     kill_tree(process.pid)
-
-    def again(self, name: str) -> None:
-        """Nothing to do: Horovod finds the host again by itself."""

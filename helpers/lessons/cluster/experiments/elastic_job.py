@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from helpers.lessons.cluster.experiments.elastic_nodes import Nodes
 from helpers.lessons.cluster.experiments.elastic_training import Notes, Step, on_ranks
@@ -20,26 +20,36 @@ EVERY, PACE = 10, 0.01  # steps to a checkpoint; seconds of rest for each part o
 STEPS, LAST_STEP = "steps.jsonl", "last-step"  # files in the nodes' folder
 
 
-class Launcher(Protocol):
+class Launcher:
     """What starts a job's nodes, kills them, and starts them again.
 
     name: of the launcher. names: of the nodes. alone: whether the job may lose its last node and go
-    on. ending: the commands that end with the job.
+    on. ending: the commands that end with the job. seed: of the training.
     """
 
     name: str
-    names: Sequence[str]
+    names: tuple[str, ...]
     alone: bool
-    ending: Sequence[str]
+    ending: tuple[str, ...]
+
+    def __init__(self, nodes: Nodes, seed: int) -> None:
+        self.nodes = nodes
+        # What the script that trains is told, whoever starts it.
+        folder = nodes.folder
+        told = {"folder": folder, "steps": folder / LAST_STEP, "every": EVERY, "pace": PACE}
+        words = [(f"--{name}", str(value)) for name, value in {**told, "seed": seed}.items()]
+        self.options = [word for pair in words for word in pair]
 
     def begin(self) -> None:
         """Start the job."""
+        raise NotImplementedError
 
     def kill(self, name: str) -> None:
         """SIGKILL all of a node."""
+        self.nodes.kill(name)
 
     def again(self, name: str) -> None:
-        """Start a node that was killed."""
+        """Start a node that was killed, where the launcher does not find it again by itself."""
 
 
 class Kill(NamedTuple):
@@ -133,12 +143,6 @@ def through_kills(
 
     calm = run(on_ranks, notes.furthest, seed, ranks=1, device="cpu", show=False)[0]
     return told(launcher.name, notes.steps, killed[1:], calm, seconds, nodes.typed)
-
-
-def options(folder: Path, seed: int) -> list[str]:
-    """What a script that trains is told, whoever starts it."""
-    given = {"folder": folder, "steps": folder / LAST_STEP, "every": EVERY, "pace": PACE}
-    return [word for name, of in {**given, "seed": seed}.items() for word in (f"--{name}", str(of))]
 
 
 def gained(notes: Notes, kill: Kill, ranks: int) -> int:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from helpers.lessons.cluster.experiments import elastic_job
-from helpers.lessons.cluster.experiments.elastic_job import Elastic, through_kills
+from helpers.lessons.cluster.experiments.elastic_job import Elastic, Launcher, through_kills
 from helpers.lessons.cluster.experiments.elastic_nodes import Command, Nodes
 
 # On Linux all of 127.0.0.0/8 is this machine: two nodes have two addresses, as on a cluster, and
@@ -29,16 +28,17 @@ def on_torchrun(kills: int = 1, seed: int = 0, steps: int = 150) -> Elastic:
     """
     with Nodes() as nodes:
         # One for each kill of the other node, two where it falls into a start, and for a bug a few.
-        return through_kills(Torchrun(nodes, 2 * kills + 2, seed), nodes, kills, seed, steps)
+        return through_kills(Torchrun(nodes, seed, 2 * kills + 2), nodes, kills, seed, steps)
 
 
-class Torchrun:
+class Torchrun(Launcher):
     """Two nodes that each run an agent, and a rendezvous that is killed with neither."""
 
     name, names, alone, ending = "torchrun", tuple(ADDRESSES), True, tuple(ADDRESSES)
 
-    def __init__(self, nodes: Nodes, max_restarts: int, seed: int) -> None:
-        self.nodes, self.max_restarts, self.seed = nodes, max_restarts, seed
+    def __init__(self, nodes: Nodes, seed: int, max_restarts: int) -> None:
+        super().__init__(nodes, seed)
+        self.max_restarts = max_restarts
 
     def begin(self) -> None:
         """Start the rendezvous, and, as soon as it says where it is, both nodes."""
@@ -50,17 +50,12 @@ class Torchrun:
         for name in self.names:
             self.again(name)
 
-    def kill(self, name: str) -> None:
-        """SIGKILL an agent with its worker."""
-        self.nodes.kill(name)
-
     def again(self, name: str) -> None:
         """What is typed on a node, the first time and every time that it comes back."""
-        folder = self.nodes.folder
         words = [
             "torchrun", "--nnodes=1:2", "--nproc-per-node=1", f"--max-restarts={self.max_restarts}",
             "--rdzv-backend=c10d", f"--rdzv-endpoint={self.endpoint}", "--rdzv-id=digits",
             f"--rdzv-conf={CONFIGURATION}", f"--local-addr={ADDRESSES[name]}",
-            "cluster/elastic_torch.py", *elastic_job.options(folder, self.seed),
+            "cluster/elastic_torch.py", *self.options,
         ]  # fmt: skip
         self.nodes.start(name, Command(words, SETTINGS))
