@@ -81,6 +81,7 @@ class Nodes:
         guard = self.guards.pop(name)
         for child in psutil.Process(guard.pid).children():
             kill_tree(child.pid)
+        guard.terminate()  # it may not have started the command yet
         guard.wait()
 
     def until(self, happens: Callable[[], bool]) -> None:
