@@ -8,8 +8,8 @@
     def test_a_job(slurm: Site) -> None:
         subprocess.run(["srun", "-N2", "hostname"], check=True)
 
-SLURM_CONF names the site while a test has it. `slurm.kill_node("n2")` kills a node, and the next
-test finds it alive again. `slurm.processes()` is what jobs have running, [] where nothing is left.
+SLURM_CONF names the site while a test has it. `kill_node(slurm, "n2")` kills a node, and the next
+test finds it alive again. `processes(slurm)` is what jobs have running, [] where nothing is left.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import psutil
 import pytest
 
 from helpers.engine.slurm import site as sites
+from helpers.engine.slurm.settings import NODES
 from helpers.engine.slurm.site import Site
 from helpers.setup import places
 
@@ -68,15 +69,45 @@ def site_for_a_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 def clear(site: Site) -> None:
     """Cancel all jobs."""
-    if site.is_up():
+    if site.guards():
         call = ["scancel", f"--user={os.geteuid()}"]
         subprocess.run(call, env=site.environment(), timeout=60, check=True)
+
+
+def processes(site: Site, *nodes: str) -> list[psutil.Process]:
+    """What jobs have running on nodes, on all where none is named; not SLURM's daemons."""
+    guards = site.guards()
+    below = [
+        one
+        for node in nodes or NODES
+        if node in guards
+        for one in guards[node].children(recursive=True)
+    ]
+    return [one for one in below if runs(one) and one.name() != "slurmd"]
+
+
+def runs(process: psutil.Process) -> bool:
+    """Whether a process has not ended; one that nobody has collected yet has."""
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def kill_node(site: Site, node: str) -> None:
+    """End a node as a power cut would, and tell SLURM, which itself would give it a minute."""
+    guard = site.guards()[node]
+    below = guard.children(recursive=True)
+    for one in below:
+        one.suspend()  # none of them lives to see another one die
+    for one in below:
+        one.kill()
+    psutil.wait_procs([guard], 10)
+    call = ["scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=killed"]
+    subprocess.run(call, env=site.environment(), timeout=30, check=True)
 
 
 def nothing_left(site: Site, within: float = 10.0) -> list[str]:
     """What jobs have running after so many seconds, in words; [] as soon as there is nothing."""
     end = time.monotonic() + within
-    while (left := site.processes()) and time.monotonic() < end:
+    while (left := processes(site)) and time.monotonic() < end:
         time.sleep(0.05)
     words = []
     for one in left:

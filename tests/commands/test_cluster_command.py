@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from helpers import cli, doctor
-from helpers.engine.slurm import processes
 from helpers.engine.slurm import site as sites
 from helpers.setup import system
-from tests.slurm import needs_slurm
+from tests.slurm import kill_node, needs_slurm, runs
 
 
 @pytest.fixture(autouse=True)
@@ -46,18 +45,16 @@ def test_it_goes_up_is_used_by_hand_and_goes_down(capsys: pytest.CaptureFixture[
                        capture_output=True)  # fmt: skip
         code, told = said(capsys, "status")
         assert code == 0 and "SLURM runs: " in told and "wrap" in told
-        site.kill_node("n2")
+        kill_node(site, "n2")
         code, told = said(capsys, "status")
         assert code == 1 and "n2 does not run. ./course cluster up starts it again." in told
         code, told = said(capsys, "up")
         assert code == 0 and re.match("SLURM runs: n1 [a-z]+, n2 [a-z]+, in", told)
-        keeper = site._keeper()
-        assert keeper is not None
-        ours = processes.tree(keeper.pid)
+        ours = [one for guard in site.guards().values() for one in guard.children(recursive=True)]
     finally:
         code, told = said(capsys, "down")
     assert (code, told) == (0, "SLURM has ended with all its jobs, and its folder is gone.\n")
-    assert not any(processes.runs(one.pid) for one in ours)
+    assert not any(runs(one) for one in ours)
     assert said(capsys, "down") == (0, "No SLURM of the course's was up.\n")
 
 

@@ -25,15 +25,14 @@ def filled(
     text: str,
     command: Sequence[str],
     sbatch: Mapping[str, Value] | None = None,
-    variables: Mapping[str, Value] | None = None,
     exports: Mapping[str, str] | None = None,
 ) -> str:
     """A launcher's file with its settings set, and a command given to the line `set -- "$@"`.
 
     sbatch: #SBATCH lines by SLURM's names; True for one without a value, None for one to leave
-    out. Those that the file has are changed in their places, others follow the last. variables:
-    lines such as `nodes=2`, changed in their places. exports: words of the shell, set before the
-    first line that runs. Raises ValueError where the file lacks what is to be set.
+    out. Those that the file has are changed in their places, others follow the last. exports: words
+    of the shell, set before the first line that runs. Raises ValueError where the file takes no
+    command.
 
     Example: `filled('#SBATCH --nodes=2\\nset -- "$@"\\nsrun python "$@"', ["a.py"], {"nodes": 3})`
     gives '#SBATCH --nodes=3\\nset -- a.py\\nsrun python "$@"'.
@@ -45,11 +44,6 @@ def filled(
             "cluster/ have it."
         )
     lines[lines.index(TAKES)] = f"set -- {shlex.join(command)}"
-    for name, value in (variables or {}).items():
-        here = [n for n, line in enumerate(lines) if line.startswith(f"{name}=")]
-        if not here:
-            raise ValueError(f"The launcher's file has no line {name}=, which is to be set.")
-        lines[here[0]] = f"{name}={shlex.quote(str(value))}"
     at = next(n for n, line in enumerate(lines) if line and not line.startswith("#"))
     lines[at:at] = [f"export {name}={words}" for name, words in (exports or {}).items()]
     return "\n".join(lines)

@@ -17,7 +17,7 @@ from helpers.engine.output import RankOutput, show_output
 from helpers.engine.trace import Event, RankStats, Results, Stats, Trace, with_computing
 
 LOOK = 0.1  # seconds between two looks into the folder
-ASK, ASK_RARELY = 1.0, 5.0  # between two questions to the launcher, at first and in a long queue
+ASK = 1.0  # between two questions to the launcher
 SILENT = 20.0  # seconds without a beat after which a node is dead; a keeper beats every second
 ALL_SILENT = 3  # times as long, where no node is heard of at all
 MOST = 0.5  # seconds that one look adds at most to the time in which nothing was heard
@@ -99,15 +99,10 @@ class Follower:
             self.look()
             if len(self.values) == self.plan.size:
                 return
-            if time.monotonic() - self.asked >= self.pause():
+            if time.monotonic() - self.asked >= ASK:
                 self.ask()
             self.judge()
             time.sleep(LOOK)
-
-    def pause(self) -> float:
-        """Seconds between two questions to the launcher: less often where a job waits for long."""
-        long = self.state.stage == "waits" and time.monotonic() - self.bar.since > 60
-        return ASK_RARELY if long else ASK
 
     def look(self) -> None:
         """Take what the ranks have written."""

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Sequence
@@ -30,9 +28,10 @@ _PRIVATE = re.compile(
 
 
 class Job(Protocol):
-    """A run, as its launcher has it. name: as it is told, such as "Job 12"."""
+    """A run, as its launcher has it. name, begins: as it is told, such as "Job 12"."""
 
     name: str
+    begins: str
 
     def state(self) -> State:
         """Where it stands."""
@@ -49,6 +48,7 @@ class SlurmRun:
 
     def __init__(self, number: str) -> None:
         self.number, self.name = number, f"Job {number}"
+        self.begins = f"Submitted as job {number}"
 
     def state(self) -> State:
         return slurm.state(self.number)
@@ -69,7 +69,7 @@ class LocalRun:
     """Launchers that were started here. processes: (id, when it began) of each."""
 
     def __init__(self, name: str, processes: Sequence[tuple[int, float]]) -> None:
-        self.name = f"Run {name}"
+        self.name, self.begins = f"Run {name}", f"Started as {name}"
         self.processes = list(processes)
         self.children: dict[int, subprocess.Popen[bytes]] = {}
 
@@ -97,47 +97,35 @@ class LocalRun:
         self.end()
 
     def end(self) -> None:
-        tree = [each for top in self.living() for each in (top, *descendants(top))]
+        tree = self.living()
+        for top in list(tree):
+            with contextlib.suppress(psutil.Error):
+                tree += top.children(recursive=True)
         for number in (signal.SIGTERM, signal.SIGKILL):
             for each in tree:
                 with contextlib.suppress(psutil.Error):
                     each.send_signal(number)
             _, tree = psutil.wait_procs(tree, _END_SECONDS)
-            if not tree:
-                break
         self.living()
-
-
-def descendants(process: psutil.Process) -> list[psutil.Process]:
-    """All that came from a process."""
-    try:
-        return list(process.children(recursive=True))
-    except psutil.Error:
-        return []
 
 
 def start_local(folder: Path, script: Path, launcher: str, nodes: int, name: str) -> LocalRun:
     """Start a launcher's file: torchrun's on every node, horovodrun's once."""
     environment = {n: v for n, v in os.environ.items() if not _PRIVATE.match(n)}
-    commands: list[tuple[list[str], dict[str, str]]] = []
+    command, places = ["bash", str(script)], [f"node{number}" for number in range(nodes)]
     if launcher == "horovod":
-        commands = [(["bash", str(script)], {})]
+        places = [""]
     elif in_allocation():
         step = ["srun", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1", "--overlap"]
-        commands = [([*step, "--kill-on-bad-exit=1", "bash", str(script)], {})]
-    else:
-        commands = [(["bash", str(script)], {"COURSE_NODE": f"node{n}"}) for n in range(nodes)]
+        command, places = [*step, "--kill-on-bad-exit=1", *command], [""]
     run = LocalRun(name, [])
     with (folder / "job.log").open("ab") as log:
-        for command, more in commands:
+        for place in places:
             child = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**environment, **more},
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**environment, **({"COURSE_NODE": place} if place else {})},
                 start_new_session=True,  # a killed or interrupted kernel does not take it along
-            )
+            )  # fmt: skip
             run.children[child.pid] = child
             run.processes.append((child.pid, psutil.Process(child.pid).create_time()))
     return run
@@ -153,16 +141,3 @@ def job_of(noted: dict[str, Any]) -> Job:
     if noted["launcher"] == "slurm":
         return SlurmRun(str(noted["job"]))
     return LocalRun(str(noted["job"]), [tuple(pair) for pair in noted["processes"]])
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens on now.
-
-    Below those that Linux deals out, so that no connection is dealt it before it is listened on.
-    Raises OSError where there is none.
-    """
-    for port in random.SystemRandom().sample(range(15_000, 32_000), 100):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("", port))
-            return port
-    raise OSError("A hundred ports between 15000 and 32000 that were tried are all taken.")

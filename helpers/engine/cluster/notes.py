@@ -6,23 +6,22 @@ is. The keeper reads, and so has the last word of a rank that was killed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
-import struct
 import sys
-import tempfile
 import threading
 import time
 from types import FrameType
 from typing import Any
 
 from helpers.engine.board import LANES, Board
+from helpers.engine.wire import anonymous_file
 
 EVERY = 0.05  # seconds
-_SLOT = 1 << 15
+_ROOM = 1 << 15
 _MOST = 100  # frames
-_HEAD = struct.Struct("=BxxxI")
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 Frame = tuple[str, int, str]
@@ -33,36 +32,25 @@ class Notes:
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank = rank
-        board = Board.bytes(size)
-        at = -(-board // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-        fd = shared_file(at + 2 * _SLOT)
+        pages = -(-Board.bytes(size) // mmap.ALLOCATIONGRANULARITY)
+        fd = anonymous_file(pages * mmap.ALLOCATIONGRANULARITY + _ROOM)
         self.board = Board(fd, size)
-        # Two places in turn: one is whole even where the rank dies while it writes the other.
-        self._memory = mmap.mmap(fd, 2 * _SLOT, offset=at)
+        self._memory = mmap.mmap(fd, _ROOM, offset=pages * mmap.ALLOCATIONGRANULARITY)
         os.close(fd)
-        self._turn = 0
+        self._frames: list[Frame] = []
 
     def write(self, frames: list[Frame]) -> None:
         """Say where in its code the rank is, outermost first."""
-        data = json.dumps(frames[-_MOST:]).encode()
-        if len(data) > _SLOT - _HEAD.size:
-            return
-        self._turn = 1 - self._turn
-        at = self._turn * _SLOT
-        self._memory[at + _HEAD.size : at + _HEAD.size + len(data)] = data
-        _HEAD.pack_into(self._memory, at, 1, len(data))
-        _HEAD.pack_into(self._memory, (1 - self._turn) * _SLOT, 0, 0)
+        data = json.dumps(frames[-_MOST:]).encode() + b"\0"
+        if len(data) <= _ROOM:
+            self._memory[: len(data)] = data
 
     def read(self) -> dict[str, Any]:
         """What the rank does, lane by lane, and where it is, for the folder."""
-        frames: Any = []
-        for at in (0, _SLOT):
-            there, length = _HEAD.unpack_from(self._memory, at)
-            if there:
-                data = self._memory[at + _HEAD.size : at + _HEAD.size + length]
-                frames = json.loads(data)
+        with contextlib.suppress(ValueError):  # it is being written: what was read before stands
+            self._frames = json.loads(self._memory[:].partition(b"\0")[0] or b"[]")
         lanes = [tuple(self.board.read(self.rank, lane)) for lane in range(LANES)]
-        return {"lanes": lanes, "frames": frames}
+        return {"lanes": lanes, "frames": self._frames}
 
     def follow(self, first: Frame) -> None:
         """Write down where the main thread is, from now on. first: where it is about to be."""
@@ -92,14 +80,3 @@ def stack(frame: FrameType | None) -> list[Frame]:
             found.append((name, frame.f_lineno, frame.f_code.co_name))
         frame = frame.f_back
     return found[::-1]
-
-
-def shared_file(size: int) -> int:
-    """A file in memory without a name, so long."""
-    if hasattr(os, "memfd_create"):
-        fd = os.memfd_create("course")
-    else:
-        with tempfile.TemporaryFile() as file:
-            fd = os.dup(file.fileno())
-    os.ftruncate(fd, size)
-    return fd

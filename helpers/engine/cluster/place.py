@@ -5,7 +5,9 @@ Standard library alone, for this runs before a framework is loaded.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import re
 import socket
 import subprocess
@@ -96,6 +98,22 @@ def asked(*command: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on now; all different.
+
+    Below those that Linux deals out, so that no connection is dealt one before it is listened on.
+    Raises OSError where there are too few.
+    """
+    found: list[int] = []
+    for port in random.SystemRandom().sample(range(15_000, 32_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("", port))
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise OSError("A hundred ports between 15000 and 32000 that were tried are all taken.")
 
 
 def step_port(environ: Mapping[str, str] = os.environ) -> int:

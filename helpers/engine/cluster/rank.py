@@ -16,6 +16,8 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
+import psutil
+
 from helpers.engine.cluster.folder import Outcome, Plan, RunFolder
 from helpers.engine.cluster.notes import Notes
 from helpers.engine.cluster.place import Place, place
@@ -29,20 +31,9 @@ def main(path: Path) -> int:
     """Keep one rank until it has ended; returns the exit status for the launcher."""
     here, folder = place(), RunFolder(path)
     plan = folder.plan()
-    if here is None:
-        print(
-            "helpers.engine.cluster.rank is started by srun, torchrun or horovodrun.",
-            file=sys.stderr,
-        )
-        return 2
-    if here.size != plan.size:
-        print(
-            f"The job has {here.size} tasks, and the run was packed for {plan.size}.",
-            file=sys.stderr,
-        )
-        return 2
-    if folder.outcome(here.rank) is not None:
-        print(f"Rank {here.rank} has ended before: this run is not started again.", file=sys.stderr)
+    if here is None or (why := refused(here, plan, folder)):
+        why = "This is started by srun, torchrun or horovodrun." if here is None else why
+        print(why, file=sys.stderr)
         return 2
     end_with(signal.SIGTERM)  # the launcher's end is this rank's
     signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
@@ -51,6 +42,15 @@ def main(path: Path) -> int:
     if pid == 0:
         be_kept(here, plan, folder, notes)
     return keep(pid, here, plan, folder, notes)
+
+
+def refused(here: Place, plan: Plan, folder: RunFolder) -> str:
+    """Why a rank cannot be this run's; "" where it can."""
+    if here.size != plan.size:
+        return f"The job has {here.size} tasks, and the run was packed for {plan.size}."
+    if folder.outcome(here.rank) is not None:
+        return f"Rank {here.rank} has ended before: this run is not started again."
+    return ""
 
 
 def be_kept(here: Place, plan: Plan, folder: RunFolder, notes: Notes) -> NoReturn:
@@ -104,12 +104,10 @@ def keep(pid: int, here: Place, plan: Plan, folder: RunFolder, notes: Notes) -> 
 
 
 def processor(pid: int) -> float:
-    """Seconds of processor time that a process has used; 0 where the system does not say."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Seconds of processor time that a process has used."""
+    with contextlib.suppress(psutil.Error):
+        return float(sum(psutil.Process(pid).cpu_times()[:2]))
+    return 0.0
 
 
 def end_group(pid: int) -> None:

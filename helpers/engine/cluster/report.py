@@ -6,7 +6,7 @@ import dataclasses
 import signal
 import traceback
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from helpers.engine.board import Slot
 from helpers.engine.chatter import kept
@@ -15,25 +15,11 @@ from helpers.engine.deadlock import State, rank_words, tell, wait_words
 from helpers.engine.errors import Deadlock, JobCancelled, NodeDied, RankDied, RunError, RunTimeout
 from helpers.engine.report import clean, failed, own_code
 
+if TYPE_CHECKING:
+    from helpers.engine.cluster.follow import Follower as Run
+
 _LOG_LINES = 12
 AT_ONCE = 0.5  # seconds by which a keeper may tell of a death later than its cause
-
-
-class Run(Protocol):
-    """A job's run, as it is followed. beats: a rank's last one, and when it was new here."""
-
-    folder: Any
-    job: Any
-    plan: Any
-    state: Any
-    beats: dict[int, tuple[Any, float]]
-    nodes: dict[int, str]
-    outcomes: dict[int, Any]
-    stacks: list[int]
-    values: dict[int, Any]
-
-    def unfinished(self) -> list[int]:
-        """The ranks that have not ended."""
 
 
 def first(run: Run) -> RunError:

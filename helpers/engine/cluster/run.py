@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import secrets
@@ -20,12 +21,11 @@ from helpers.engine.cluster.follow import Follower
 from helpers.engine.cluster.launchers import (
     Job,
     SlurmRun,
-    free_port,
     in_allocation,
     job_of,
     start_local,
 )
-from helpers.engine.cluster.place import first_address
+from helpers.engine.cluster.place import first_address, free_ports
 from helpers.engine.errors import RunError, RunInterrupted
 from helpers.engine.processes import pack_function
 from helpers.engine.trace import Results
@@ -84,12 +84,14 @@ def run_cluster(
         parcel.close()
     text = Path(file).read_text(encoding="utf-8") if file else files.template(launcher)
     try:
-        job = started(made, plan, text, ranks_per_node, hosts, sbatch, show)
+        job, text = started(made, plan, text, ranks_per_node, hosts, sbatch)
     except BaseException as error:
         shutil.rmtree(made.path, ignore_errors=True)
         if isinstance(error, KeyboardInterrupt):
             raise RunInterrupted("The run was interrupted before its job was submitted.") from None
         raise
+    if show:
+        print(f"{job.begins}:\n\n{text}\n{'─' * 60}", flush=True)
     return Follower(made, job, show).results()
 
 
@@ -120,20 +122,13 @@ def attach(
 
 def found_run(job: str, folder: str | os.PathLike[str] | None) -> RunFolder | None:
     """The run of a number or name; None where there is none."""
-    if os.sep in job or (Path(job) / "plan").exists():
-        made = RunFolder(Path(job).expanduser())
-        return made if made.noted() else None
-    try:
-        places = sorted(runs_folder(folder).iterdir(), key=lambda p: p.stat().st_mtime)
-    except OSError:
-        places = []
-    for path in reversed(places):
-        if str(RunFolder(path).noted().get("job")) == job or path.name == job:
-            return RunFolder(path)
-    if job.isdigit():  # SLURM knows where the run's log is, and so its folder
-        log = slurm.job_fields(job).get("StdOut", "")
-        made = RunFolder(Path(log).parent)
-        if log and made.noted():
+    paths = [Path(job).expanduser()]
+    if not (paths[0] / "plan").exists():
+        with contextlib.suppress(OSError):
+            paths = sorted(runs_folder(folder).iterdir(), key=lambda p: p.stat().st_mtime)
+    for made in map(RunFolder, reversed(paths)):
+        noted = made.noted()
+        if noted and job in (str(noted["job"]), made.path.name, str(made.path)):
             return made
     return None
 
@@ -173,30 +168,24 @@ def started(
     ranks_per_node: int,
     hosts: Sequence[str],
     sbatch: dict[str, Any],
-    show: bool,
-) -> Job:
-    """Fill the launcher's file in, show it, and start the job with it."""
+) -> tuple[Job, str]:
+    """Fill the launcher's file in, and start the job with it; returns what was filled in, too."""
     command = ["-m", "helpers.engine.cluster.rank", str(made.path)]
     paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     exports = {
         "PATH": f'{shlex.quote(str(Path(sys.executable).parent))}:"$PATH"',
         "PYTHONPATH": shlex.quote(os.pathsep.join(dict.fromkeys(paths))),
     }
-    variables: dict[str, files.Value] = {}
     if plan.launcher == "slurm":
         options = slurm.sbatch_options(sbatch, plan.nodes, ranks_per_node, made.log)
-        text = files.filled(text, command, options, exports=exports)
-        job = slurm.submit(made.path, text, plan.size)
-        made.note(launcher="slurm", job=job.job_id, submitted=time.time())
-        if show:
-            print(f"Submitted as job {job.job_id}:\n\n{text}\n{'─' * 60}", flush=True)
-        return SlurmRun(job.job_id)
+        text = files.filled(text, command, options, exports)
+        number = slurm.submit(made.path, text, plan.size)
+        made.note(launcher="slurm", job=number, submitted=time.time())
+        return SlurmRun(number), text
     if plan.launcher == "torchrun":
         first = first_address() if in_allocation() else "127.0.0.1"
-        variables = {
-            "nodes": plan.nodes, "ranks_per_node": ranks_per_node, "address": first,
-            "port": free_port(),
-        }  # fmt: skip
+        exports |= {"NODES": str(plan.nodes), "RANKS_PER_NODE": str(ranks_per_node)}
+        exports |= {"ADDRESS": shlex.quote(first), "PORT": str(free_ports(1)[0])}
     else:
         names = list(hosts) or [*LOCAL_HOSTS, socket.gethostname()][: plan.nodes]
         if len(names) < plan.nodes:
@@ -205,15 +194,13 @@ def started(
                 "them by ssh."
             )
         slots = ",".join(f"{host}:{ranks_per_node}" for host in names)
-        variables = {"ranks": plan.size, "hosts": slots}
-    text = files.filled(text, command, variables=variables, exports=exports)
+        exports |= {"RANKS": str(plan.size), "HOSTS": shlex.quote(slots)}
+    text = files.filled(text, command, exports=exports)
     script = made.path / "run.sh"
     script.write_text(text, encoding="utf-8")
     run = start_local(made.path, script, plan.launcher, plan.nodes, plan.name)
     made.note(launcher=plan.launcher, job=plan.name, processes=run.processes, submitted=time.time())
-    if show:
-        print(f"Started as {plan.name}:\n\n{text}\n{'─' * 60}", flush=True)
-    return run
+    return run, text
 
 
 def cell_sources() -> dict[str, list[str]]:

@@ -37,18 +37,8 @@ class State(NamedTuple):
     nodes: str = ""
 
 
-class SlurmJob(submitit.SlurmJob[Any]):
-    """A job of submitit's that is cancelled at the SLURM which has it."""
-
-    def cancel(self, check: bool = True) -> None:
-        """End the job."""
-        call("scancel", self.job_id)
-
-
 class FileExecutor(submitit.SlurmExecutor):
     """submitit's executor, with a batch file of ours in the place of the one it would write."""
-
-    job_class = SlurmJob
 
     def __init__(self, folder: Path, text: str, ranks: int) -> None:
         super().__init__(folder)
@@ -58,30 +48,31 @@ class FileExecutor(submitit.SlurmExecutor):
         return self.text
 
     def _make_submission_command(self, submission_file_path: Path) -> list[str]:
-        given = [f"SLURM_CONF={site.environment().get('SLURM_CONF', '')}"]
+        conf = site.environment().get("SLURM_CONF")
         # The notebook itself may run inside a job: the new one is none of that one's.
         inside = [name for name in os.environ if re.match(r"SLURM_(?!CONF$)|PMI|HOROVOD_", name)]
         gone = [word for name in (*_OURS, *inside) for word in ("-u", name)]
-        return ["env", *gone, *(given if given[0][-1] != "=" else []), "sbatch",
-                str(submission_file_path)]  # fmt: skip
+        given = [f"SLURM_CONF={conf}"] if conf else []
+        return ["env", *gone, *given, "sbatch", str(submission_file_path)]
 
     def _num_tasks(self) -> int:
         return self.ranks
 
 
-def submit(folder: Path, text: str, ranks: int) -> SlurmJob:
-    """Submit a batch file. Raises RunError with SLURM's own words where it is not taken."""
+def submit(folder: Path, text: str, ranks: int) -> str:
+    """Submit a batch file; returns the job's number.
+
+    Raises RunError with SLURM's own words where it is not taken.
+    """
     logging.getLogger("submitit").setLevel(logging.ERROR)
     try:
-        job = FileExecutor(folder, text, ranks)._submit_command("")
+        return str(FileExecutor(folder, text, ranks)._submit_command("").job_id)
     except (submitit.core.utils.FailedJobError, RuntimeError, OSError) as error:
         raise RunError(
             f"SLURM did not take the job: {str(error).strip() or type(error).__name__}\n"
             "./course doctor says what is missing, ./course cluster up starts a SLURM of two "
             "nodes on this machine."
         ) from error
-    assert isinstance(job, SlurmJob)
-    return job
 
 
 def call(*command: str) -> subprocess.CompletedProcess[str]:

@@ -82,9 +82,10 @@ def join(here: Place, plan: Plan, folder: RunFolder) -> tuple[DistributedComm, W
     )
     comm = DistributedComm(here.rank, here.size, device, Recorder(here.rank))
     comm._hosts = nodes
-    comm.device = {"tensorflow": join_tensorflow, "horovod": join_horovod}.get(
-        plan.framework, lambda comm, world: device
-    )(comm, world)
+    if plan.framework == "tensorflow":
+        comm.device = worlds.join_tensorflow(comm, world)  # type: ignore[arg-type]
+    elif plan.framework == "horovod":
+        comm.device = join_horovod(comm, world)
     return comm, world
 
 
@@ -117,11 +118,6 @@ def my_address(here: Place) -> str:
     with contextlib.suppress(OSError):
         return socket.gethostbyname(first)
     return first
-
-
-def join_tensorflow(comm: Any, world: Any) -> Any:
-    """TF_CONFIG, with a port on each rank's node."""
-    return worlds.join_tensorflow(comm, world)
 
 
 def join_horovod(comm: Any, world: Any) -> Any:

@@ -26,10 +26,6 @@ class Network(NamedTuple):
     hosts: tuple[int, ...]
     bandwidth: tuple[float | None, ...]
 
-    def ranks_on(self, host: int) -> list[int]:
-        """The ranks on one host, in rank order."""
-        return [rank for rank, its in enumerate(self.hosts) if its == host]
-
     def address(self, rank: int) -> str:
         """The address of a rank's host inside the namespaces."""
         return address(self.hosts[rank])
@@ -76,10 +72,9 @@ def _each_hosts_ranks(
     if isinstance(ranks_per_host, list | tuple):
         numbers = [_whole("ranks_per_host", number) for number in ranks_per_host]
     else:
-        each = None if ranks_per_host is None else _whole("ranks_per_host", ranks_per_host)
-        if each is None and total is not None and count and total % count == 0:
-            each = total // count
-        each = 1 if each is None else each
+        even = total is not None and count and total % count == 0
+        each = (total or 0) // (count or 1) if even else 1
+        each = each if ranks_per_host is None else _whole("ranks_per_host", ranks_per_host)
         if count is None:
             count = 4 if total is None else total // max(each, 1)
         numbers = [each] * count
@@ -87,14 +82,11 @@ def _each_hosts_ranks(
         raise ValueError(f"ranks_per_host has {len(numbers)} numbers for {count} hosts.")
     if total is not None and sum(numbers) != total:
         raise ValueError(
-            f"ranks={total} does not fit {len(numbers)} hosts with {_listed(numbers)} ranks: give "
-            "ranks_per_host= as a list with one number a host."
+            f"ranks={total} does not fit {len(numbers)} hosts with "
+            f"{', '.join(map(str, dict.fromkeys(numbers)))} ranks: give ranks_per_host= as a list "
+            "with one number a host."
         )
     return numbers
-
-
-def _listed(numbers: list[int]) -> str:
-    return str(numbers[0]) if len(set(numbers)) == 1 else ", ".join(map(str, numbers))
 
 
 def bytes_a_second(bandwidth: Bandwidth) -> float | None:

@@ -7,6 +7,7 @@ and a thread a connection reads what comes, so that a sender is never held up by
 from __future__ import annotations
 
 import contextlib
+import itertools
 import pickle
 import queue
 import socket
@@ -17,24 +18,29 @@ from typing import Any
 
 import numpy as np
 
+from helpers.engine.board import Board
 from helpers.engine.hosts.network import Network
+from helpers.engine.local import Mailbox
 
-Deliver = Callable[[int, int, Any, Any], None]
-
+ON_A_WIRE = -1  # where a notice names the file that holds a message
 _FIRST_PORT = 7000
 _HELLO = struct.Struct("=II")  # who sends, on which lane
 _FRAME = struct.Struct("=QI")  # bytes of data, bytes of what is said about them
 
 
-class Wires:
-    """One rank's connections.
+class Post:
+    """What one rank sends over wires, and what has come for it and has not been taken yet.
 
-    deliver(source, lane, about, data): called on a reading thread for each message that has come,
-    with what the sender said about it and its bytes, a (n,) array of uint8.
+    Notices go into the rank's inbox, so that its own thread finds them where it waits for all else.
+    board: where it counts both, for whoever wonders why nothing moves.
     """
 
-    def __init__(self, rank: int, network: Network, deliver: Deliver) -> None:
-        self._rank, self._network, self._deliver = rank, network, deliver
+    def __init__(self, rank: int, network: Network, mailbox: Mailbox, board: Board) -> None:
+        self._rank, self._network = rank, network
+        self._inboxes = [lane[rank][1] for lane in mailbox.inboxes]
+        self._held: dict[int, np.ndarray] = {}
+        self._numbers = itertools.count()
+        self._counts, self._lock = board.on_links[rank], threading.Lock()
         self._writers: dict[tuple[int, int], queue.SimpleQueue[tuple[bytes, Any]]] = {}
         self._listener = socket.create_server(
             (network.address(rank), _FIRST_PORT + rank), backlog=128
@@ -46,12 +52,28 @@ class Wires:
 
         data: (n,) uint8, not to be changed until it has arrived. Returns at once.
         """
+        with self._lock:
+            self._counts[0] += 1
         said = pickle.dumps(about, protocol=5)
         writer = self._writers.get((to, lane))
         if writer is None:
             writer = self._writers[to, lane] = queue.SimpleQueue()
             _start(self._write, to, lane, writer)
         writer.put((_FRAME.pack(data.nbytes, len(said)) + said, data))
+
+    def take(self, place: int) -> np.ndarray:
+        """The bytes of a message, (n,) uint8, which are the caller's from now on."""
+        return self._held.pop(place)
+
+    def _deliver(self, source: int, lane: int, about: Any, data: np.ndarray) -> None:
+        """Put a message that has come where it can be taken. Called on a reading thread."""
+        fields, number = about
+        place = next(self._numbers)
+        self._held[place] = data
+        notice = ("message", source, fields, number, ON_A_WIRE, (place, 0))
+        self._inboxes[lane].send(pickle.dumps(notice, protocol=5))
+        with self._lock:
+            self._counts[1] += 1
 
     def _write(
         self, to: int, lane: int, writer: queue.SimpleQueue[tuple[bytes, np.ndarray]]

@@ -5,7 +5,6 @@ The settings are those of a real site where a job can notice them. What differs 
 
 from __future__ import annotations
 
-import contextlib
 import getpass
 import os
 import secrets
@@ -13,6 +12,7 @@ import socket
 import time
 from pathlib import Path
 
+from helpers.engine.cluster.place import free_ports
 from helpers.setup.machine import usable_memory
 
 NODES = ("n1", "n2")
@@ -101,15 +101,6 @@ def text(folder: Path, ports: list[int]) -> str:
         nodes="\n".join(nodes),
         first=int(time.time() / 60) % 1_000_000 + 1,
     )
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of this machine that nobody listens on now; all different."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
 
 
 def commands(folder: Path) -> dict[str, list[str]]:

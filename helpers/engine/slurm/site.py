@@ -1,30 +1,169 @@
 """A site: SLURM with two nodes on this machine, started, asked and ended.
 
-    site = up()                     # stays until down(), and the engine finds it by itself
-    with started() as site:         # ends with the block, or with this process however it ends
-        subprocess.run(["srun", "-N2", "hostname"], env=site.environment())
+    site = up()               # stays until down(), and the engine finds it by itself
+    site = start(tied=True)   # ends with this process, however that ends
+    subprocess.run(["srun", "-N2", "hostname"], env=site.environment())
 
 It works for root and for an ordinary user, whose jobs then run as that user. A site's folder lies
-with temporary files: munge's socket must have a short path.
+with temporary files: munge's socket must have a short path. Each of SLURM's daemons has a guard
+(`helpers.engine.guard`), so that a node dies with all that its jobs have started.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from helpers.engine.slurm import settings
-from helpers.engine.slurm.running import START, TIES, Site, SiteFailed, clean
 from helpers.setup import places, system
 from helpers.setup.lock import locked
 
+GUARD = "helpers.engine.guard"
 TRIES = 3  # another process may take a port between our choosing and SLURM's listening
+LOOK = 0.1  # seconds between two questions whether it is up
+START = 120.0  # seconds until both nodes are idle, which takes one or two: it ends what hangs
+RESTARTS = 3  # of daemons that have ended, until that is an error
+# Errors that a site of one's own always shows: nothing to take over, and no PMIx.
+_USUAL = ("state file", "Trying backup state", "pmix", "MPI:")
+_USABLE = {"idle", "mix", "alloc", "comp"}
+_ties: dict[Path, tuple[int, int]] = {}  # a pipe a folder, which closes with this process
+
+
+class SiteFailed(Exception):
+    """The site does not start; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A SLURM of its own in `folder`."""
+
+    folder: Path
+
+    @property
+    def conf(self) -> Path:
+        """Its slurm.conf: what SLURM_CONF has to name."""
+        return self.folder / settings.CONF
+
+    def environment(self) -> dict[str, str]:
+        """This process's environment, with SLURM's commands directed at this site."""
+        return {**clean(os.environ), "SLURM_CONF": str(self.conf)}
+
+    def guards(self) -> dict[str, psutil.Process]:
+        """The processes that guard its daemons, by the daemon's name, as far as they run."""
+        found = {}
+        for name in settings.commands(self.folder):
+            with contextlib.suppress(OSError, ValueError, psutil.Error):
+                guard = psutil.Process(int((self.folder / f"{name}.guard").read_text()))
+                if str(self.folder) in guard.cmdline():
+                    found[name] = guard
+        return found
+
+    def nodes(self) -> dict[str, str]:
+        """What SLURM says of each node ("idle", "mix", "down*", ...); {} if it does not answer."""
+        lines = self._ask("sinfo", "--noheader", "--Node", "--format=%N %t")
+        return dict(line.split() for line in lines if len(line.split()) == 2)
+
+    def dead(self) -> list[str]:
+        """Nodes without a slurmd, also those of which SLURM has not noticed yet."""
+        guards = self.guards()
+        return [node for node in settings.NODES if node not in guards]
+
+    def jobs(self) -> list[str]:
+        """Jobs that wait or run, as squeue shows them; [] where there are none."""
+        told = self._ask("squeue")
+        return told if len(told) > 1 else []
+
+    def start_missing(self) -> None:
+        """Start each daemon that does not run, under a guard of its own."""
+        env = {**clean(os.environ), "SLURM_CONF": str(self.conf)}
+        others = os.environ.get("PYTHONPATH")
+        env["PYTHONPATH"] = os.pathsep.join([str(places.ROOT), *([others] if others else [])])
+        env["PATH"] = f"{env.get('PATH', os.defpath)}:{':'.join(system.SBIN)}"
+        running, tie = self.guards(), _ties.get(self.folder)
+        guard = [sys.executable, "-m", GUARD, str(self.folder), *(["tied"] if tie else [])]
+        for name, command in settings.commands(self.folder).items():
+            if name in running:
+                continue
+            with (self.folder / f"{name}.out").open("ab") as out:
+                started = subprocess.Popen(
+                    [*guard, *command], stdin=tie[0] if tie else subprocess.DEVNULL,
+                    stdout=out, stderr=out, env=env, cwd="/", start_new_session=True,
+                )  # fmt: skip
+            (self.folder / f"{name}.guard").write_text(f"{started.pid}\n", encoding="utf-8")
+
+    def revive(self) -> None:
+        """Start what does not run, and wait until every node takes jobs. Raises SiteFailed."""
+        self.start_missing()
+        self.wait(restarts=RESTARTS)
+
+    def wait(self, restarts: int = 0) -> None:
+        """Wait until every node takes jobs; so often have what has ended started again.
+
+        Raises SiteFailed, with SLURM's own last words.
+        """
+        end = time.monotonic() + START
+        while time.monotonic() < end:
+            if len(self.guards()) == len(settings.commands(self.folder)):
+                states = self.nodes()
+                if len(states) == len(settings.NODES) and set(states.values()) <= _USABLE:
+                    return
+            elif restarts:
+                restarts -= 1
+                self.start_missing()
+            else:
+                break
+            time.sleep(LOOK)
+        raise SiteFailed(f"SLURM does not start on this machine.\n{self.last_words()}")
+
+    def last_words(self) -> str:
+        """What the daemons said last, errors first."""
+        lines = [
+            f"{log.stem}: {line}"
+            for log in sorted(self.folder.glob("*.out"))
+            for line in log.read_text(encoding="utf-8", errors="replace").splitlines()
+            if not any(usual in line for usual in _USUAL)
+        ]
+        wrong = [line for line in lines if "error" in line.lower() or "fatal" in line]
+        return "\n".join((wrong or lines)[-12:])
+
+    def stop(self) -> None:
+        """End it with all of its jobs, and remove its folder; also what killed guards left."""
+        guards = list(self.guards().values())
+        for guard in guards:
+            with contextlib.suppress(psutil.Error):
+                guard.terminate()
+        psutil.wait_procs(guards, timeout=10)
+        for end in _ties.pop(self.folder, ()):
+            os.close(end)
+        left = leftovers(self.folder)
+        for one in left:
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+        psutil.wait_procs(left, timeout=5)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _ask(self, *command: str) -> list[str]:
+        """The lines that one of SLURM's commands prints; [] where it has no answer."""
+        try:
+            told = subprocess.run(
+                command, env=self.environment(), capture_output=True, text=True, timeout=10
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return []
+        return told.stdout.splitlines()
+
+
+# --- starting and ending --------------------------------------------------------------------------
 
 
 def missing() -> str:
@@ -35,6 +174,32 @@ def missing() -> str:
     if not tools:
         return ""
     return f"{' and '.join(tools)} missing: {system.install_line(tools)}"
+
+
+def start(tied: bool) -> Site:
+    """Start a new site and wait until its nodes are idle; tied, it ends with this process.
+
+    Otherwise it is the user's from now on. Raises SiteFailed.
+    """
+    if why := missing():
+        raise SiteFailed(why)
+    for last in [*[False] * (TRIES - 1), True]:
+        site = Site(_new_folder())
+        if tied:
+            _ties[site.folder] = os.pipe()
+        else:  # before anything runs
+            _record().write_text(f"{site.folder}\n", encoding="utf-8")
+        settings.write(site.folder)
+        try:
+            site.start_missing()
+            site.wait()
+            return site
+        except BaseException as error:
+            words = site.last_words()
+            site.stop()
+            if last or not isinstance(error, SiteFailed) or "in use" not in words:
+                raise
+    raise AssertionError("unreachable")
 
 
 def up() -> Site:
@@ -48,7 +213,7 @@ def up() -> Site:
             site.revive()
             return site
         _forget()
-        return start(tied=False, record=_record())
+        return start(tied=False)
 
 
 def down() -> bool:
@@ -58,9 +223,9 @@ def down() -> bool:
 
 
 def found() -> Site | None:
-    """The user's site, if it is up."""
+    """The user's site, if any of it runs."""
     site = _recorded()
-    return site if site and site.is_up() else None
+    return site if site and site.guards() else None
 
 
 def environment() -> dict[str, str]:
@@ -69,77 +234,48 @@ def environment() -> dict[str, str]:
     SLURM_CONF that is set already stands. Otherwise the user's site, if it is up, is what they
     find; otherwise what the machine itself is set up for.
     """
-    if os.environ.get("SLURM_CONF"):
-        return dict(os.environ)
-    site = found()
+    site = None if os.environ.get("SLURM_CONF") else found()
     return site.environment() if site else dict(os.environ)
 
 
-@contextlib.contextmanager
-def started() -> Iterator[Site]:
-    """A site of one's own, which ends with the block or with this process. Raises SiteFailed."""
-    site = start(tied=True)
-    try:
-        yield site
-    finally:
-        site.stop()
+def clean(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what a job's own has: a site may be started from inside a job."""
+    return {name: value for name, value in environ.items() if not name.startswith("SLURM_")}
 
 
-def start(tied: bool, record: Path | None = None) -> Site:
-    """Start a new site and wait until its nodes are idle; tied, it ends with this process.
+def leftovers(folder: Path) -> list[psutil.Process]:
+    """What still runs of a site without its guards: daemons, steps, and tasks of its jobs.
 
-    record: the file to name its folder in, before anything runs. Raises SiteFailed.
+    A shell that names the site with SLURM_CONF, or one that salloc gave, is none of these.
     """
-    if why := missing():
-        raise SiteFailed(why)
-    for last in [*[False] * (TRIES - 1), True]:
-        folder = _new_folder()
-        if record is not None:
-            record.write_text(f"{folder}\n", encoding="utf-8")
-        settings.write(folder)
-        site = Site(folder)
-        _start_keeper(folder, tied)
-        try:
-            site.wait()
-            return site
-        except BaseException as error:
-            words = site.last_words()
-            site.stop()
-            if last or not isinstance(error, SiteFailed) or "in use" not in words:
-                raise
-    raise AssertionError("unreachable")
+    left = []
+    for root in filter(lambda one: _is_of(one, folder), psutil.process_iter()):
+        with contextlib.suppress(psutil.Error):
+            left += [root, *root.children(recursive=True)]
+    return left
+
+
+def _is_of(process: psutil.Process, folder: Path) -> bool:
+    """Whether a process is the site's: a daemon by its words or files, a task by its variables."""
+    try:
+        if process.name().startswith(("slurm", "munged")):
+            words = " ".join(process.cmdline())
+            files = [file.path for file in process.open_files()]
+            return any(str(folder) in one for one in [words, *files])
+        if GUARD in (command := process.cmdline()):
+            return str(folder) in command
+        env = process.environ()
+        conf = str(folder / settings.CONF)
+        return env.get("SLURM_CONF") == conf and "SLURMD_NODENAME" in env
+    except (psutil.Error, OSError):
+        return False
 
 
 def _new_folder() -> Path:
     """A folder of a short name that only this user may read."""
-    for place in (tempfile.gettempdir(), "/tmp"):
-        if len(place) + 40 < settings.LONGEST_SOCKET:
-            return Path(tempfile.mkdtemp(prefix="course-slurm-", dir=place)).resolve()
-    raise AssertionError("unreachable")
-
-
-def _start_keeper(folder: Path, tied: bool) -> None:
-    command = [sys.executable, "-m", "helpers.engine.slurm.keeper", str(folder)]
-    env = {**clean(os.environ), "SLURM_CONF": str(folder / settings.CONF)}
-    others = os.environ.get("PYTHONPATH")
-    env["PYTHONPATH"] = os.pathsep.join([str(places.ROOT), *([others] if others else [])])
-    env["PATH"] = f"{env.get('PATH', os.defpath)}:{':'.join(system.SBIN)}"
-    reading, writing = os.pipe() if tied else (os.open(os.devnull, os.O_RDONLY), -1)
-    try:
-        with (folder / "keeper.out").open("ab") as out:
-            keeper = subprocess.Popen(
-                [*command, *(["tied"] if tied else [])],
-                stdin=reading, stdout=out, stderr=out, env=env, cwd="/", start_new_session=True,
-            )  # fmt: skip
-    finally:
-        os.close(reading)
-    if tied:
-        TIES[folder] = writing
-    end = time.monotonic() + START
-    while not (folder / settings.PIDS).exists() and keeper.poll() is None:
-        if time.monotonic() > end:
-            break
-        time.sleep(0.01)
+    short = len(tempfile.gettempdir()) + 40 < settings.LONGEST_SOCKET
+    place = tempfile.gettempdir() if short else "/tmp"
+    return Path(tempfile.mkdtemp(prefix="course-slurm-", dir=place)).resolve()
 
 
 def _record() -> Path:

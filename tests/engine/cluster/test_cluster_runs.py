@@ -23,7 +23,7 @@ from helpers.engine.comm import Comm
 from helpers.engine.errors import JobCancelled, NodeDied, RankDied, RankFailed, RunInterrupted
 from helpers.engine.slurm.site import Site
 from helpers.setup.state import horovod_missing
-from tests.slurm import needs_slurm, nothing_left, site_for_a_test
+from tests.slurm import kill_node, needs_slurm, nothing_left, site_for_a_test
 
 pytestmark = pytest.mark.real
 
@@ -172,7 +172,7 @@ def test_a_killed_rank_is_told_and_leaves_nothing(slurm: Site, tmp_path: Path) -
 def test_from_outside(slurm: Site, tmp_path: Path, what: str) -> None:
     def act() -> None:
         if what == "a node":
-            slurm.kill_node("n2")
+            kill_node(slurm, "n2")
         elif what == "a cancelled job":
             subprocess.run(["scancel", f"--user={os.geteuid()}"], check=True)
         else:

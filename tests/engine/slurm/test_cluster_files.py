@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from helpers.engine.cluster.files import filled
-from helpers.engine.slurm.settings import free_ports
+from helpers.engine.cluster.place import free_ports
 from helpers.engine.slurm.site import Site
 from helpers.setup.places import ROOT
 from tests.slurm import needs_slurm, nothing_left, site_for_a_test, typed

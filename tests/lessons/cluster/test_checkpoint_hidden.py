@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
 from helpers.lessons.cluster.experiments.checkpoint_hidden import (
     WAYS,
     Cost,
-    PacedFolder,
     cost,
     costs,
     hidden,
@@ -24,13 +22,12 @@ SMALL = Setting(steps=4, every=2, hidden=(12,), keep=1)
 @pytest.mark.real
 @pytest.mark.thorough
 @pytest.mark.parametrize("rate", [5e6, None])
-def test_every_way_is_measured(rate: float | None, tmp_path: Path) -> None:
-    found = costs(setting=SMALL, rate=rate, path=tmp_path)
+def test_every_way_is_measured(rate: float | None) -> None:
+    found = costs(setting=SMALL, rate=rate)
     assert list(found) == list(WAYS)
     for way, (each,) in found.items():
         assert each.way == way and each.every == 2 and each.saves == 1 and each.nbytes > 0
         assert min(each.quiet, each.step, each.waited) > 0
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_share_is_of_what_saving_adds() -> None:
@@ -48,12 +45,6 @@ def test_a_share_is_of_what_saving_adds() -> None:
     }
     assert list(said.values()) == ["50 %", "100 %", "nothing"]
     assert hidden_words({**found, "blocking": steps(0.5)}, "in the background").startswith("an unk")
-
-
-def test_a_paced_folder_writes_what_it_is_given(tmp_path: Path) -> None:
-    folder = PacedFolder(tmp_path, 1e9)
-    folder.write("a", b"xyz")
-    assert folder.read("a") == b"xyz"
 
 
 def test_another_way_is_told() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import helpers
-from helpers.lessons.cluster.experiments.checkpoint_kills import resumed
+from helpers.lessons.cluster.experiments.checkpoint_kills import SAME, resumed
 from helpers.lessons.cluster.experiments.checkpoint_promises import (
     AT_THE_CALL,
     CASES,
@@ -26,26 +26,26 @@ pytestmark = pytest.mark.real
 )
 def test_dcp_goes_on_on_other_ranks(ranks: int, on: tuple[int, ...], tmp_path: Path) -> None:
     found = resumed(tmp_path, ranks, on, "torch", setting=SHORT)
-    assert found.goes_on and found.step == 2
+    assert found.worst <= SAME and found.step == 2
     folder = tmp_path / f"on {on[-1]}"
-    assert torch_latest(folder).step == 6 and len(list(folder.iterdir())) == SHORT.keep
+    assert torch_latest(folder)[0] == 6 and len(list(folder.iterdir())) == SHORT.keep
     # What a kill leaves: no metadata, a file that is short, a file that is gone.
     last = folder / "step-00000006"
     file = max(last.glob("*.distcp"))
     file.write_bytes(file.read_bytes()[:-1])
-    assert "too short" in torch_latest(folder).passed[6] and torch_latest(folder).step == 4
+    assert "too short" in torch_latest(folder)[1][6] and torch_latest(folder)[0] == 4
     file.unlink()
-    assert f"{file.name} is not there" in torch_latest(folder).passed[6]
+    assert f"{file.name} is not there" in torch_latest(folder)[1][6]
     (last / METADATA).write_bytes(b"\x80")
-    assert "cannot be read" in torch_latest(folder).passed[6]
+    assert "cannot be read" in torch_latest(folder)[1][6]
     (last / METADATA).unlink()
-    assert "a save was cut off" in torch_latest(folder).passed[6]
-    assert torch_latest(tmp_path / "nothing").step is None
+    assert "a save was cut off" in torch_latest(folder)[1][6]
+    assert torch_latest(tmp_path / "nothing")[0] is None
 
 
 @pytest.mark.thorough
 def test_async_save_goes_on_as_well(tmp_path: Path) -> None:
-    assert resumed(tmp_path, 4, (2, 3), "torch, asynchronous", setting=SHORT).goes_on
+    assert resumed(tmp_path, 4, (2, 3), "torch, asynchronous", setting=SHORT).worst <= SAME
 
 
 @pytest.mark.thorough

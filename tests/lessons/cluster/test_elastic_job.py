@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
+import re
+from collections.abc import Callable, Iterator
 
+import psutil
 import pytest
 
 from helpers.lessons.cluster.experiments import elastic_job
-from helpers.lessons.cluster.experiments.elastic_job import (
-    LEAST_GAP,
-    MOST_GAP,
-    Job,
-    plans,
-    through_kills,
-)
-from helpers.lessons.cluster.experiments.elastic_nodes import JobFailed, Nodes
-from helpers.lessons.cluster.experiments.elastic_story import Moment, told
+from helpers.lessons.cluster.experiments.elastic_job import Kill, Launcher, through_kills, told
+from helpers.lessons.cluster.experiments.elastic_nodes import Command, JobFailed, Nodes
 from helpers.lessons.cluster.experiments.elastic_training import Step, Training, last_step, note
 
 
-class Folder(Nodes):
-    """What nodes that only pretend need of real ones: a folder, and no process."""
-
-    def __init__(self) -> None:
-        self.folder, self.pids = Path(tempfile.mkdtemp(prefix="elastic-")), {}
-
-    def close(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)  # a job closes its nodes, and so does `with`
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    me = psutil.Process()
+    before, files = set(me.children(recursive=True)), me.num_fds()
+    yield
+    assert set(me.children(recursive=True)) <= before
+    assert me.num_fds() <= files
 
 
 @pytest.fixture(autouse=True)
@@ -46,37 +37,43 @@ def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("helpers.engine.run.run", run)
 
 
-class Pretends:
+class Looks(Nodes):
+    """Nodes without a process: at each look of whoever waits, the job takes a step."""
+
+    step: Callable[[], None]
+
+    def until(self, happens: Callable[[], bool]) -> None:
+        super().until(lambda: (self.step(), happens())[1])  # type: ignore[func-returns-value]
+
+
+class Pretends(Launcher):
     """Two nodes that take a step at each look, from the last checkpoint on after each kill."""
 
-    name, names = "pretends", ("a", "b")
+    name, names, ending = "pretends", ("a", "b"), ()
 
-    def __init__(self, nodes: Nodes, alone: bool = True, wrong: int = 0, seed: int = 0) -> None:
-        self.nodes, self.alone, self.wrong = nodes, alone, wrong
-        self.typed: list[str] = []
+    def __init__(self, nodes: Looks, alone: bool = True, wrong: int = 0, seed: int = 0) -> None:
+        super().__init__(nodes, seed)
+        self.alone, self.wrong = alone, wrong
         self.notes, self.fresh = nodes.folder / elastic_job.STEPS, True
         self.up = {"a", "b"}
         self.training, self.saved = Training(seed), Training(seed).state()
-        self.worst = 2  # the fewest nodes that were ever left
+        nodes.step = self.step
 
     def begin(self) -> None:
-        self.typed += ["a$ begin", "b$ begin"]
+        self.nodes.typed += ["a$ begin", "b$ begin"]
 
     def kill(self, name: str) -> None:
-        assert name in self.up
         self.up.remove(name)
-        self.worst = min(self.worst, len(self.up))
         self.training.go_on(self.saved)
         self.fresh = True
 
     def again(self, name: str) -> None:
-        self.typed.append(f"{name}$ begin")
+        self.nodes.typed.append(f"{name}$ begin")
         self.up.add(name)
 
-    def check(self, down: Sequence[str]) -> None:
-        assert set(down) == {"a", "b"} - self.up
+    def step(self) -> None:
         training = self.training
-        if self.up and training.step < last_step(str(self.nodes.folder / elastic_job.LAST_STEP)):
+        if training.step < last_step(str(self.nodes.folder / elastic_job.LAST_STEP)):
             if self.fresh:
                 note(self.notes, training.step, training.loss(), len(self.up))
                 self.fresh = False
@@ -86,86 +83,35 @@ class Pretends:
             if training.step % 4 == 0:
                 self.saved = training.state()
 
-    def finish(self, seconds: float) -> None:
-        pass
-
-    def log(self) -> list[str]:
-        return ["a line"]
-
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_kills_take_place_and_the_end_is_the_same(alone: bool) -> None:
-    """Also where a job may not lose its last node: then kills wait until both are back."""
     kills = 6
-    with Folder() as nodes:
-        launcher = Pretends(nodes, alone, seed=6)
-        story = through_kills(launcher, nodes, kills, 6, 60, 2, 100.0)
+    with Looks() as nodes:
+        story = through_kills(Pretends(nodes, alone, seed=6), nodes, kills, 6, 60)
     assert len(story.kills) == kills and {kill.node for kill in story.kills} == {"a", "b"}
-    assert story.same and story.alike and story.restarts == kills
-    assert story.redone > 0
+    assert story.same and story.restarts == kills and story.redone > 0
     assert story.ranks[-1] == 2 and 1 in story.ranks and len(story.losses) >= 60
-    assert all(kill.lost > 0 for kill in story.kills)
-    assert len(story.commands) == 2 + kills and story.log == ["a line"]
-    assert launcher.worst == (0 if alone else 1)
+    assert len(story.lost) == kills and min(story.lost) > 0
+    assert len(story.commands) == 2 + kills
     assert "equal, bit for bit" in str(story) and f"kills: {kills}" in str(story)
 
 
-def test_no_kill_is_an_undisturbed_job() -> None:
-    with Folder() as nodes:
-        story = through_kills(Pretends(nodes), nodes, 0, 0, 40, 2, 100.0)
+def test_no_kill_is_an_undisturbed_job_and_fewer_are_refused() -> None:
+    with Looks() as nodes:
+        story = through_kills(Pretends(nodes), nodes, 0, 0, 40)
     assert story.same and story.kills == [] and story.restarts == story.redone == 0
     assert len(story.losses) == 40 and set(story.ranks) == {2}
+    with Looks() as nodes, pytest.raises(ValueError, match="0 times or more, not -1"):
+        through_kills(Pretends(nodes), nodes, -1, 0, 40)
 
 
 def test_one_loss_that_is_off_is_found() -> None:
-    with Folder() as nodes:
-        story = through_kills(Pretends(nodes, wrong=33), nodes, 1, 0, 40, 2, 100.0)
+    with Looks() as nodes:
+        story = through_kills(Pretends(nodes, wrong=33), nodes, 1, 0, 40)
     assert not story.same and "NOT equal" in str(story)
     off = [a != b for a, b in zip(story.losses, story.undisturbed, strict=True)]
     assert off.index(True) == 32 and sum(off) == 1
-
-
-def test_a_job_that_does_not_get_on_is_told() -> None:
-    class Hangs(Pretends):
-        def check(self, down: Sequence[str]) -> None:
-            pass
-
-    with Folder() as nodes:
-        launcher = Hangs(nodes)
-        with pytest.raises(JobFailed, match=r"at step 0 after 0\.2 s, with 0 of 3 kills"):
-            through_kills(launcher, nodes, 3, 0, 40, 2, 0.2)
-
-
-def test_a_job_that_ends_early_is_told_and_one_that_ended_meanwhile_is_not() -> None:
-    class Ends(Pretends):
-        def check(self, down: Sequence[str]) -> None:
-            super().check(down)
-            if self.training.step == 20:
-                raise JobFailed("a ended with exit code 1.")
-
-    with Folder() as nodes, pytest.raises(JobFailed, match="a ended with exit code 1"):
-        through_kills(Ends(nodes), nodes, 0, 0, 40, 2, 100.0)
-    with Folder() as nodes:
-        assert len(through_kills(Ends(nodes), nodes, 0, 0, 20, 2, 100.0).losses) == 20
-
-
-def test_moments_come_from_the_seed() -> None:
-    made = plans(200, 3, 2)
-    assert made == plans(200, 3, 2) != plans(200, 4, 2)
-    assert {plan.node for plan in made} == {0, 1}
-    assert all(LEAST_GAP <= plan.gap <= MOST_GAP for plan in made)
-    assert 60 < sum(plan.away == 0 for plan in made) < 140
-    with pytest.raises(ValueError, match="0 times or more, not -1"):
-        plans(-1, 0, 2)
-
-
-def test_a_node_that_is_down_is_not_killed_again() -> None:
-    with Folder() as nodes:
-        job = Job(Pretends(nodes), nodes, plans(2, 0, 2), 40, 2)
-        node = job.planned[0].node
-        job.kill(job.planned[0]._replace(away=50))
-        job.kill(job.planned[1]._replace(node=node))
-    assert [kill.node for kill in job.killed] == [["a", "b"][node], ["b", "a"][node]]
 
 
 def test_what_is_told_of_invented_notes() -> None:
@@ -175,12 +121,55 @@ def test_what_is_told_of_invented_notes() -> None:
         Step(1, 0.9, 1, 10.9), Step(2, 0.8, 1, 11.0), Step(3, 0.7, 1, 11.1), Step(4, 0.6, 1, 11.2),
         Step(4, 0.6, 2, 11.9), Step(5, 0.5, 2, 12.0),
     ]  # fmt: skip
-    killed = [Moment("b", 3, 10.2), Moment("a", 3, 10.95)]
-    story = told("x", notes, killed, [0.9, 0.8, 0.7, 0.6, 0.5], 9.0, ["c"], ["l"])
-    assert story.same and story.alike and story.redone == 2 and story.restarts == 2
-    assert [kill.lost for kill in story.kills] == pytest.approx([1.0, 0.25])
-    assert [kill.fewer for kill in story.kills] == [0, 3]
+    killed = [Kill("b", 3, 10.2), Kill("a", 3, 10.95)]
+    story = told("x", notes, killed, [0.9, 0.8, 0.7, 0.6, 0.5], 3.0, ["c"])
+    assert story.same and story.redone == 2 and story.restarts == 2
+    assert story.lost == pytest.approx([1.0, 0.25])
     assert story.ranks == [2, 1, 1, 1, 2]
-    notes[6] = Step(3, 0.71, 1, 11.1)
-    other = told("x", notes, killed, story.undisturbed, 9.0, [], [])
-    assert not other.alike and not other.same
+
+
+# --- nodes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.real
+def test_a_job_that_does_not_get_on_or_ends_early_is_told_with_its_logs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Nodes() as nodes:
+        nodes.start("a", Command(["sh", "-c", "echo once; exit 3"]))
+        with pytest.raises(JobFailed) as failed:
+            nodes.until(lambda: False)
+        assert str(failed.value) == "a ended with exit code 3.\n\na wrote last:\n  once"
+        with pytest.raises(JobFailed, match="a ended with exit code 3 after the last step"):
+            nodes.finish(["a"])
+        nodes.until(lambda: nodes.guards["a"].poll() == 3)  # what was waited for may come with it
+        nodes.start("a", Command(["sleep", "600"]))
+        monkeypatch.setattr("helpers.lessons.cluster.experiments.elastic_nodes.TIMEOUT", 0.1)
+        with pytest.raises(JobFailed, match=r"The job was not done after 0\.1 s\.\n\na wrote last"):
+            nodes.until(lambda: False)
+        folder = nodes.folder
+    assert not folder.exists()
+
+
+@pytest.mark.real
+def test_a_node_is_killed_and_started_again_while_the_other_lives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RANK", "7")  # of a job that this process is in
+    command = Command(["sh", "-c", 'echo "$MARK/$RANK/$OMP_NUM_THREADS"; sleep 600'], {"MARK": "x"})
+    assert str(command).startswith("MARK=x sh -c 'echo")
+    with Nodes() as nodes:
+
+        def said(name: str, count: int) -> bool:
+            return nodes.output(name).read_text() == "x//1\n" * count
+
+        for name in ("a", "b"):
+            nodes.start(name, command)
+            nodes.until(lambda name=name: said(name, 1))  # type: ignore[misc]
+        below = psutil.Process(nodes.guards["a"].pid).children(recursive=True)
+        nodes.kill("a")
+        assert below and not any(one.is_running() for one in below)
+        nodes.start("a", command)
+        nodes.until(lambda: said("a", 2))
+        assert all(guard.poll() is None for guard in nodes.guards.values())
+        assert [re.sub(r"\$.*", "", line) for line in nodes.typed] == ["a", "b", "a"]

@@ -39,7 +39,7 @@ def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> Non
     ran = run(job, 1200.0, luck(5, 5), spans=True)
     view.show_runs({"all": ran}, "R.")
     assert f"all: {100 * ran.share:.1f} % of {view.said(ran.seconds)}" in told[-1][1]
-    view.show_intervals(job, None, None)
+    view.show_intervals(job, checkpoint_interval, effective_share)
     chosen = checkpoint_interval(120.0, 900.0, 8.0, 16)
     assert f"the formula chooses {view.said(chosen)}" in told[-1][1]
     gpus = [256, 16_384]
@@ -52,11 +52,12 @@ def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_widget_says_what_the_formula_chooses() -> None:
     gpus = 1024
-    knobs: tuple[Any, ...] = (checkpoint_interval, effective_share, gpus, 6.0, 60.0, 10.0)
-    words = view.knobs_words(*knobs)
+    formulas: Any = (checkpoint_interval, effective_share)
+    knobs = {"GPUs": gpus, "years_a_GPU": 6.0, "save_s": 60.0, "restart_min": 10.0}
+    words = view.knobs_words(*formulas, **knobs)
     hours = 6.0 * 365.25 * 24
     chosen = checkpoint_interval(60.0, 600.0, hours, gpus)
     there = effective_share(chosen, 60.0, 600.0, 3600 * hours / gpus)
     assert f"the formula chooses {view.said(chosen)}, which leaves {100 * there:.1f} %" in words
-    title = view.knobs_picture(*knobs).axes[0].get_title(loc="left")
+    title = view.knobs_picture(*formulas, **knobs).axes[0].get_title(loc="left")
     assert title.endswith(f"save after {view.said(chosen)} of work: {100 * there:.1f} % effective")

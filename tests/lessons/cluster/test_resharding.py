@@ -16,7 +16,7 @@ from torch import nn
 
 import helpers
 from helpers.lessons.cluster.algorithms.files import RealFolder
-from helpers.lessons.cluster.algorithms.format import latest, opened, read_part
+from helpers.lessons.cluster.algorithms.format import opened, read_part
 from helpers.lessons.cluster.algorithms.order import Order
 from helpers.lessons.cluster.algorithms.randomness import go_on_randomly, random_states
 from helpers.lessons.cluster.algorithms.resharding import (
@@ -27,8 +27,8 @@ from helpers.lessons.cluster.algorithms.resharding import (
     resharded,
     share,
 )
-from helpers.lessons.cluster.algorithms.saving import save_sharded, save_whole
-from helpers.lessons.cluster.algorithms.sharded_state import gathered, load_state, state_of
+from helpers.lessons.cluster.algorithms.saving import save_sharded
+from helpers.lessons.cluster.algorithms.sharded_state import load_state, state_of
 from helpers.lessons.sharding.algorithms.sharding import Sharded
 
 SIZES = st.integers(1, 9)
@@ -103,15 +103,10 @@ def steps(model: Sharded, begin: int, end: int) -> dict[str, torch.Tensor]:
     return model.full_state()
 
 
-def saves(comm: Any, path: str, stage: int, whole: bool, mixed: bool = False) -> Any:
+def saves(comm: Any, path: str, stage: int, mixed: bool = False) -> Any:
     model = make(comm, stage, mixed)
     steps(model, 0, 3)
-    state = state_of(model)
-    if not whole:
-        save_sharded(comm, RealFolder(path), 3, state)
-    elif (one := gathered(comm, state)) is not None:
-        save_whole(RealFolder(path), 3, one)
-    comm.barrier()
+    save_sharded(comm, RealFolder(path), 3, state_of(model))
     return model.full_state(), steps(model, 3, 5)
 
 
@@ -123,28 +118,19 @@ def loads(comm: Any, path: str, stage: int, mixed: bool = False) -> Any:
     return model.full_state(), steps(model, 3, 5), state_of(model)["common"]["groups"]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_a_model_goes_on_on_every_number_of_ranks(size: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "mixed"), [(1, False), (2, False), (3, False), (3, True)])
+def test_a_model_goes_on_on_every_number_of_ranks(size: int, mixed: bool, tmp_path: Path) -> None:
     where = {"engine": "virtual", "show": False}
-    saved, after = helpers.run(saves, tmp_path, 3, False, ranks=size, **where)[0]
+    saved, after = helpers.run(saves, tmp_path, 3, mixed, ranks=size, **where)[0]
     for other in (1, 2, 3, 5):
-        found = helpers.run(loads, tmp_path, 1 + other % 3, ranks=other, **where)
+        found = helpers.run(loads, tmp_path, 1 + other % 3, mixed, ranks=other, **where)
         for now, later, groups in found:
             assert now.keys() == saved.keys() and groups[0]["lr"] == 0.01
             assert all(torch.equal(now[name], saved[name]) for name in saved)
             # Adam's moments as well: without them the next steps are others.
-            close = partial(torch.testing.assert_close, rtol=1e-12, atol=1e-12)
+            near = 1e-2 if mixed else 1e-12
+            close = partial(torch.testing.assert_close, rtol=near, atol=near)
             [close(later[name], after[name]) for name in after]
-
-
-@pytest.mark.parametrize("mixed", [False, True])
-def test_a_whole_checkpoint_is_that_of_one_rank(mixed: bool, tmp_path: Path) -> None:
-    where = {"engine": "virtual", "show": False}
-    saved, _ = helpers.run(saves, tmp_path, 2, True, mixed, ranks=3, **where)[0]
-    found = latest(RealFolder(tmp_path)).checkpoint
-    assert found is not None and found.whole and len(found.parts) == 1
-    for now, _, _ in helpers.run(loads, tmp_path, 3, mixed, ranks=2, **where):
-        assert all(torch.equal(now[name], saved[name]) for name in saved)
 
 
 def test_another_models_checkpoint_is_told_and_changes_nothing(tmp_path: Path) -> None:

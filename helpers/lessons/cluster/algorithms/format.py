@@ -1,7 +1,7 @@
 """What lies in a folder of checkpoints: names, checksums, and the latest one that can be loaded.
 
-A whole checkpoint is one file. A sharded one is a part from each rank, and an index, which is
-written last: a set without its index is none. Every file is named by its step, such as
+A checkpoint is a part from each rank, and an index, which is written last: a set without its index
+is none. Every file is named by its step, such as
 `step-00000040.part-1-of-4`. Whatever is read is held against the bytes and the checksum that were
 noted when it was written.
 """
@@ -19,7 +19,7 @@ import torch
 
 from helpers.lessons.cluster.algorithms.files import TEMPORARY, Folder
 
-_NAME = re.compile(r"step-(\d{8,})\.(whole|index|part-\d+-of-\d+)(?:\.tmp)?")
+_NAME = re.compile(r"step-(\d{8,})\.(index|part-\d+-of-\d+)(?:\.tmp)?")
 _MARK = "course checkpoint 1"
 
 
@@ -41,11 +41,6 @@ class Checkpoint(NamedTuple):
     step: int
     parts: tuple[Part, ...]
 
-    @property
-    def whole(self) -> bool:
-        """Whether it is one file without an index."""
-        return self.parts[0].name == whole_name(self.step)
-
 
 class Latest(NamedTuple):
     """The newest checkpoint that can be loaded. checkpoint: None where there is none.
@@ -65,13 +60,8 @@ class Latest(NamedTuple):
 # --- names and bytes ------------------------------------------------------------------------------
 
 
-def whole_name(step: int) -> str:
-    """The file of a whole checkpoint."""
-    return f"step-{step:08d}.whole"
-
-
 def part_name(step: int, number: int, parts: int) -> str:
-    """The file of one part of a sharded checkpoint. Example: step-00000040.part-1-of-4."""
+    """The file of one part of a checkpoint. Example: step-00000040.part-1-of-4."""
     return f"step-{step:08d}.part-{number}-of-{parts}"
 
 
@@ -112,43 +102,31 @@ def index_bytes(checkpoint: Checkpoint) -> bytes:
     return json.dumps(content).encode() + b"\n"
 
 
-def whole_bytes(step: int, data: bytes) -> bytes:
-    """What is written into a whole checkpoint: such a line, and the data that it is about."""
-    return index_bytes(Checkpoint(step, (described(whole_name(step), data),))) + data
-
-
 # --- reading --------------------------------------------------------------------------------------
 
 
-def parsed(data: bytes, step: int, where: str = "its index") -> Checkpoint:
+def parsed(data: bytes, step: int) -> Checkpoint:
     """What `index_bytes` has written. Raises Damaged for anything else."""
     try:
         content = json.loads(data)
         parts = tuple(Part(str(n), int(b), int(c)) for n, b, c in content["parts"])
-        if content["format"] != _MARK or content["step"] != step or not parts:
-            raise Damaged(f"{where} is one of another step or of another program")
-    except (ValueError, TypeError, KeyError) as error:
-        if isinstance(error, Damaged):
-            raise
-        raise Damaged(f"{where} cannot be read: it is torn or was written over") from None
+        ours = content["format"] == _MARK and content["step"] == step and parts
+    except (ValueError, TypeError, KeyError):
+        raise Damaged("its index cannot be read: it is torn or was written over") from None
+    if not ours:
+        raise Damaged("its index is one of another step or of another program")
     return Checkpoint(step, parts)
 
 
 def opened(folder: Folder, step: int) -> Checkpoint:
-    """The checkpoint of a step, of which only the index, or the first line, has been looked at.
+    """The checkpoint of a step, of which only the index has been looked at.
 
     Raises Damaged where there is none.
     """
-    names = set(folder.names())
+    names = folder.names()
     if index_name(step) in names:
         return parsed(folder.read(index_name(step)), step)
-    if whole_name(step) in names:
-        line = folder.read(whole_name(step)).partition(b"\n")[0]
-        return parsed(line, step, f"the first line of {whole_name(step)}")
-    there = sorted(name for name in names if step_of(name) == step)
-    if any(whole_name(step) in name for name in there):
-        raise Damaged("it was still being written: it has its temporary name")
-    ready = [name for name in there if not name.endswith(TEMPORARY)]
+    ready = [n for n in names if step_of(n) == step and not n.endswith(TEMPORARY)]
     # Parts of several attempts may lie here, on other numbers of ranks: the fullest one is told.
     counts = sorted({int(name.rpartition("-")[2]) for name in ready}, reverse=True)
     told = [f"{sum(n.endswith(f'-of-{c}') for n in ready)} of {c} parts" for c in counts]
@@ -157,7 +135,15 @@ def opened(folder: Folder, step: int) -> Checkpoint:
     )
 
 
-def read_part(folder: Folder, checkpoint: Checkpoint, number: int = 0) -> Any:
+def verified(folder: Folder, step: int) -> Checkpoint:
+    """The checkpoint of a step, every byte of which is right. Raises Damaged where one is not."""
+    checkpoint = opened(folder, step)
+    for number in range(len(checkpoint.parts)):
+        part_bytes(folder, checkpoint, number)
+    return checkpoint
+
+
+def read_part(folder: Folder, checkpoint: Checkpoint, number: int) -> Any:
     """What rank `number` had saved. Raises Damaged where the bytes are not those written then."""
     return unpack(part_bytes(folder, checkpoint, number))
 
@@ -169,8 +155,6 @@ def part_bytes(folder: Folder, checkpoint: Checkpoint, number: int) -> bytes:
         data = folder.read(part.name)
     except FileNotFoundError:
         raise Damaged(f"{part.name} is not there") from None
-    if checkpoint.whole:
-        data = data.partition(b"\n")[2]
     if len(data) != part.nbytes:
         raise Damaged(f"{part.name} has {len(data)} of {part.nbytes} bytes")
     if zlib.crc32(data) != part.checksum:
@@ -191,10 +175,7 @@ def latest(folder: Folder) -> Latest:
     passed: dict[int, str] = {}
     for step in steps(folder):
         try:
-            checkpoint = opened(folder, step)
-            for number in range(len(checkpoint.parts)):
-                part_bytes(folder, checkpoint, number)
-            return Latest(checkpoint, passed)
+            return Latest(verified(folder, step), passed)
         except Damaged as why:
             passed[step] = str(why)
     return Latest(None, passed)

@@ -1,4 +1,4 @@
-"""Writing checkpoints, whole and sharded, and taking old ones away.
+"""Writing checkpoints, and taking old ones away.
 
 Nothing that can be loaded is touched before what takes its place is complete and on the disk: parts
 first, then the index, then old checkpoints go, each one's index first.
@@ -22,12 +22,10 @@ from helpers.lessons.cluster.algorithms.format import (
     index_name,
     opened,
     pack,
-    part_bytes,
     part_name,
     step_of,
     steps,
-    whole_bytes,
-    whole_name,
+    verified,
 )
 
 if TYPE_CHECKING:
@@ -35,24 +33,6 @@ if TYPE_CHECKING:
 
 Write = Callable[[Folder, str, bytes], None]
 """What `write_safely` is."""
-
-
-def save_whole(
-    folder: Folder, step: int, state: Any, keep: int = 2, write: Write = write_safely
-) -> Checkpoint:
-    """Write a checkpoint that is one file; on many ranks, rank 0 does it.
-
-    state: what `pack` takes. keep: of how many steps checkpoints stay. write: puts a file into a
-    folder, as `write_safely` does. Raises FileExistsError
-    where this step's is there and can be loaded, ValueError for a step or a number to keep that
-    cannot be.
-    """
-    check(step, keep)
-    make_way(folder, step)
-    data = pack(state)
-    write(folder, whole_name(step), whole_bytes(step, data))
-    delete_old(folder, keep)
-    return Checkpoint(step, (described(whole_name(step), data),))
 
 
 def save_sharded(
@@ -65,15 +45,29 @@ def save_sharded(
 ) -> None:
     """Write a checkpoint to which every rank gives its own part. All ranks call it.
 
-    When it returns, on any rank, the checkpoint is complete. What it raises, and on which ranks the
-    others then wait, is as in `save_whole`.
+    When it returns, on any rank, the checkpoint is complete. state: what `pack` takes. keep: of how
+    many steps checkpoints stay. write: puts a file into a folder, as `write_safely` does. Raises
+    what `begin` raises.
     """
-    check(step, keep)
+    begin(comm, folder, step, keep)
+    part = write_part(folder, step, comm.rank, comm.size, pack(state), write)
+    complete(comm, folder, step, part, keep, write)
+
+
+def begin(comm: Comm, folder: Folder, step: int, keep: int) -> None:
+    """See to it that a step can be written. All ranks call it.
+
+    Raises ValueError for a step or a number to keep that cannot be, FileExistsError where this
+    step's checkpoint is there and can be loaded.
+    """
+    if step < 0 or keep < 1:
+        raise ValueError(
+            f"A checkpoint has a step from 0 up, and 1 or more are kept: step {step} with {keep} "
+            "kept cannot be."
+        )
     if comm.rank == 0:
         make_way(folder, step)
     comm.barrier()  # a part of the old set must not be written over while rank 0 looks at it
-    part = write_part(folder, step, comm.rank, comm.size, pack(state), write)
-    complete(comm, folder, step, part, keep, write)
 
 
 def complete(
@@ -126,20 +120,10 @@ def delete_old(folder: Folder, keep: int) -> None:
         _remove(folder, {step for step in steps(folder) if step < kept[0]} - set(kept))
 
 
-def forget_after(folder: Folder, step: int) -> None:
-    """Take away all that is newer than a step, to go on from that one. The newest goes first."""
-    for newer in steps(folder):
-        if newer > step:
-            _remove(folder, {newer})
-
-
 def is_complete(folder: Folder, step: int) -> bool:
     """Whether a step's index is there, and files of the sizes that it names."""
     try:
         checkpoint = opened(folder, step)
-        if checkpoint.whole:
-            part_bytes(folder, checkpoint, 0)
-            return True
         return all(folder.size(part.name) == part.nbytes for part in checkpoint.parts)
     except (Damaged, FileNotFoundError):
         return False
@@ -151,25 +135,14 @@ def make_way(folder: Folder, step: int) -> None:
     Raises FileExistsError where it can be loaded, since to write over it would put it at risk.
     """
     try:
-        checkpoint = opened(folder, step)
-        for number in range(len(checkpoint.parts)):
-            part_bytes(folder, checkpoint, number)
+        verified(folder, step)
     except Damaged:
         _remove(folder, {step})
         return
     raise FileExistsError(
-        f"There is a checkpoint of step {step} already. To go on from an older one, call "
-        "forget_after(folder, its step) first; for another training, take another folder."
+        f"There is a checkpoint of step {step} already: it is not written over. Go on from it, or "
+        "take another folder."
     )
-
-
-def check(step: int, keep: int) -> None:
-    """Raise ValueError for a step or a number to keep that cannot be."""
-    if step < 0 or keep < 1:
-        raise ValueError(
-            f"A checkpoint has a step from 0 up, and 1 or more are kept: step {step} with {keep} "
-            "kept cannot be."
-        )
 
 
 def _remove(folder: Folder, of: set[int]) -> None:

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from helpers.lessons.cluster.algorithms.resharding import joined
 from helpers.lessons.messages.algorithms.collectives import all_gather_ring
 from helpers.lessons.sharding.algorithms.sharding import Sharded
 
 if TYPE_CHECKING:
-    from helpers.engine.comm import Comm
     from helpers.lessons.sharding.algorithms.sharded_row import Flat
 
 PARAMETER = "parameter"
@@ -92,22 +90,3 @@ def _optimizer_state(model: Sharded, flat: Flat) -> dict[str, Any]:
     if flat.master is None:
         return {}
     return dict(model.optimizer.state.get(flat.master, {}))
-
-
-def gathered(comm: Comm, state: dict[str, Any]) -> dict[str, Any] | None:
-    """The state of all ranks as one rank would have it, on rank 0; None on the others.
-
-    All ranks call it. state: as `state_of` makes it. What comes back is what a whole checkpoint
-    holds: a part of one.
-    """
-    rows: dict[str, Any] = {}
-    for name, row in state["rows"].items():
-        values = {}
-        for key, mine in row["values"].items():
-            if comm.rank:
-                comm.send(mine, 0)
-            else:
-                slices = [mine, *(comm.recv(source) for source in range(1, comm.size))]
-                values[key] = joined(slices.__getitem__, row["length"], comm.size, 0, 1)
-        rows[name] = {**row, "values": values}
-    return None if comm.rank else {**state, "rows": rows}

@@ -12,16 +12,14 @@ import statistics
 import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import helpers
 from helpers.engine.comm import Comm
-from helpers.lessons.cluster.algorithms.files import RealFolder
 from helpers.lessons.cluster.algorithms.folder import write_safely
 from helpers.lessons.cluster.algorithms.saving import Write
 from helpers.lessons.cluster.experiments.checkpoint_training import Setting, Training
-from helpers.lessons.cluster.experiments.checkpoint_ways import Background, Blocking, Means, Saver
+from helpers.lessons.cluster.experiments.checkpoint_ways import Means, saver
 
 WAYS = ("blocking", "in the background", "torch", "torch, asynchronous")
 BIG = Setting(steps=48, every=8, batch=256, hidden=(512, 512), keep=1)
@@ -49,65 +47,13 @@ class Cost(NamedTuple):
         return (self.step - self.quiet) * self.every
 
 
-class PacedFolder(RealFolder):
-    """A folder on a disk that takes so many bytes a second."""
-
-    def __init__(self, path: str | Path, rate: float) -> None:
-        super().__init__(path)
-        self.rate = rate
-
-    def write(self, name: str, data: bytes) -> None:
-        """As in `Folder`, and as long as such a disk takes."""
-        begin = time.perf_counter()
-        super().write(name, data)
-        time.sleep(max(0.0, len(data) / self.rate - (time.perf_counter() - begin)))
-
-
-def paced_saver(
-    way: str, comm: Comm, path: Path, keep: int, rate: float | None, write: Write = write_safely
-) -> Saver:
-    """A saver of one of this module's `WAYS`. rate: bytes a second of a rank's disk, or None."""
-    if way.startswith("torch"):
-        return _torch_saver(comm, path, way != "torch", keep, rate)
-    folder = RealFolder(path) if rate is None else PacedFolder(path, rate)
-    if way == "blocking":
-        return Blocking(comm, folder, "sharded", keep, Means(write=write))
-    return Background(comm, folder, keep, write)
-
-
-def _torch_saver(comm: Comm, path: Path, asynchronous: bool, keep: int, rate: float | None) -> Any:
-    from torch.distributed.checkpoint import FileSystemWriter
-    from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
-
-    from helpers.lessons.cluster.experiments.checkpoint_torch import TorchSaver
-
-    class Paced(FileSystemWriter):
-        def write_data(self, plan: Any, planner: Any) -> Any:
-            begin = time.perf_counter()
-            done = super().write_data(plan, planner)
-            nbytes = sum(result.size_in_bytes for result in done.wait())
-            time.sleep(max(0.0, nbytes / (rate or 1) - (time.perf_counter() - begin)))
-            return done
-
-    class PacedSaver(TorchSaver):
-        def save(self, step: int, state: dict[str, Any]) -> None:
-            if rate is not None:
-                self.options["storage_writer"] = Paced(self.folder(step))
-            super().save(step, state)
-
-    # A writer that is given would stage by itself, in an older way than `async_save` alone does.
-    # One stager may serve all saves, since each waits for the one before.
-    stager = DefaultStager(StagingOptions(False, False, False, False))
-    options = {"async_stager": stager} if asynchronous and rate is not None else {}
-    return PacedSaver(comm, path, asynchronous, keep, **options)
-
-
 def trains_paced(
     comm: Comm, path: str, way: str, setting: Setting, rate: float | None, write: Write
 ) -> Cost:
     """Train, with a save at the begin of every second stretch: what it cost on this rank."""
     training = Training(comm, setting)
-    saves = paced_saver(way, comm, Path(path), setting.keep, rate, write)
+    own = "sharded" if way == "blocking" else way
+    saves = saver(own, comm, path, setting.keep, Means(write=write), rate)
     training.advance()  # the first step makes the optimizer's state
     quiet: list[float] = []
     saving: list[float] = []
@@ -135,16 +81,14 @@ def cost(
     ranks: int = 2,
     setting: Setting = BIG,
     rate: float | None = 20e6,
-    path: str | Path | None = None,
     timeout: float = 300.0,
     write: Write = write_safely,
 ) -> Cost:
     """Measure one way on real ranks.
 
-    rate: bytes a second that a rank's disk takes; None for this machine's. path: a folder to write
-    to, in which a folder is made and taken away again; the system's for temporary files where none
-    is given. write: puts a file into a folder, for the course's own ways. Raises ValueError for
-    another way, or for steps that are too few to compare.
+    rate: bytes a second that a rank's disk takes; None for this machine's. write: puts a file into
+    a folder, for the course's own ways. Raises ValueError for another way, or for steps that are
+    too few to compare.
     """
     if way not in WAYS:
         raise ValueError(f"There is no way {way!r}; there are: {', '.join(WAYS)}.")
@@ -153,7 +97,7 @@ def cost(
             f"{setting.steps} steps have no stretch with a save after one without: take "
             f"{2 * setting.every} or more."
         )
-    with tempfile.TemporaryDirectory(dir=path) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         ran = helpers.run(
             trains_paced, folder, way, setting, rate, write, ranks=ranks, show=False,
             device="cpu", timeout=timeout,

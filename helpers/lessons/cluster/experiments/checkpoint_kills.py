@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import threading
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import psutil
 import torch
@@ -20,17 +23,18 @@ from helpers.lessons.cluster.algorithms.files import RealFolder
 from helpers.lessons.cluster.algorithms.folder import write_safely
 from helpers.lessons.cluster.algorithms.format import latest
 from helpers.lessons.cluster.algorithms.saving import Write
-from helpers.lessons.cluster.experiments.checkpoint_notes import Notes
 from helpers.lessons.cluster.experiments.checkpoint_run import USUAL, trains
 from helpers.lessons.cluster.experiments.checkpoint_training import Setting
 from helpers.lessons.cluster.experiments.checkpoint_ways import OWN, Means
+from helpers.lessons.cluster.experiments.notes import Lines
 
 POLL_SECONDS, FIRST_GUESS = 0.0005, 0.02
 BEYOND = 1.5  # a kill comes within so many times what a save takes, after one has begun
 SAME = 1e-6
 
 
-class Kills(NamedTuple):
+@dataclass
+class Kills:
     """What came of many kills.
 
     kills: that took place. writing: of them, while a rank was in the middle of a save. everybody:
@@ -42,42 +46,93 @@ class Kills(NamedTuple):
     left: processes that were still there.
     """
 
-    way: str
-    kills: int
-    writing: int
-    everybody: int
-    cut_off: int
-    unloadable: int
-    forgotten: int
-    lost: int
     every: int
-    trainings: int
-    worst: float
-    left: int
+    kills: int = 0
+    writing: int = 0
+    everybody: int = 0
+    cut_off: int = 0
+    unloadable: int = 0
+    forgotten: int = 0
+    lost: int = 0
+    trainings: int = 0
+    worst: float = 0.0
+    left: int = 0
+
+
+class Notes:
+    """What the ranks of one training have noted, run after run, as `trains` does."""
+
+    def __init__(self, path: Path) -> None:
+        self.lines, self.told, self.first = Lines(path), list[dict[str, Any]](), 0
+
+    def look(self) -> Self:
+        """Read what is new."""
+        self.told += self.lines.look()
+        return self
+
+    def begins(self) -> None:
+        """A new run begins; `begun`, `pids` and `writing` are of the run alone."""
+        self.first = len(self.look().told)
+
+    def counted(self, what: str) -> Counter[int]:
+        """How often each rank has noted something in this run."""
+        return Counter(one["rank"] for one in self.told[self.first :] if one["what"] == what)
+
+    @property
+    def begun(self) -> int:
+        """Saves that have begun in this run, on the rank that is ahead."""
+        return max(self.counted("saving").values(), default=0)
+
+    @property
+    def writing(self) -> bool:
+        """Whether a rank is in the middle of a save."""
+        return bool(self.counted("saving") - self.counted("saved"))
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes of this run, as far as they are there."""
+        return sorted({one["pid"] for one in self.told[self.first :]})
+
+    def furthest(self, what: str) -> int:
+        """The last step that was noted in any run for "step" or "saved"; −1 for none."""
+        return max((one["step"] for one in self.told if one["what"] == what), default=-1)
+
+    @property
+    def seconds(self) -> float:
+        """What the last save took on rank 0, or a guess."""
+        mine = [one for one in self.told if one["rank"] == 0 and one["what"][:3] == "sav"]
+        pairs = [(a, b) for a, b in pairwise(mine) if b["what"] == "saved"]
+        return float(pairs[-1][1]["at"] - pairs[-1][0]["at"]) if pairs else FIRST_GUESS
+
+    @property
+    def losses(self) -> torch.Tensor:
+        """Of each step, as it was taken last, (steps,)."""
+        mine = [one for one in self.told if one["rank"] == 0 and one["what"] == "step"]
+        last = {one["step"]: one["loss"] for one in mine}
+        return torch.tensor([last[step] for step in sorted(last)], dtype=torch.float64)
 
 
 class Killer:
     """Kills ranks of a run with SIGKILL, once, from a thread: at a moment in or after a save.
 
-    at: the number of the save, counted in this run, after whose begin it waits for `delay` seconds.
-    everybody: all ranks, as where a machine stops, or one that is drawn. A context.
+    It waits for the first or the second save of the run to begin, and then for a while. everybody:
+    all ranks, as where a machine stops, or one that is drawn. A context.
     """
 
-    def __init__(
-        self, notes: Notes, at: int, delay: float, everybody: bool, chance: random.Random
-    ) -> None:
-        self.notes, self.at, self.delay, self.everybody = notes, at, delay, everybody
-        self.chance, self.writing, self.killed = chance, False, list[int]()
+    def __init__(self, notes: Notes, chance: random.Random) -> None:
+        self.notes, self.chance, self.killed = notes, chance, list[int]()
+        self.at, self.delay = chance.randint(1, 2), chance.uniform(0, BEYOND * notes.seconds)
+        self.everybody, self.writing = chance.random() < 0.5, False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="killer")
 
     def _run(self) -> None:
-        while self.notes.begun < self.at:
+        while self.notes.look().begun < self.at:
             if self._stop.wait(POLL_SECONDS):
                 return
         if self._stop.wait(self.delay):
             return
-        pids = self.notes.pids
+        pids = self.notes.look().pids
         self.writing = self.notes.writing
         for pid in pids if self.everybody else [self.chance.choice(pids)]:
             try:
@@ -90,12 +145,7 @@ class Killer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
 
@@ -104,7 +154,7 @@ def killed(
     path: str | Path,
     way: str = "sharded",
     kills: int = 20,
-    ranks: Sequence[int] = (4,),
+    ranks: int = 4,
     setting: Setting = USUAL,
     seed: int = 0,
     timeout: float = 120.0,
@@ -112,106 +162,62 @@ def killed(
 ) -> Kills:
     """Train again and again until ranks were killed so often; every time go on from what is left.
 
-    path: of a folder for all that is written. way: of `checkpoint_ways.WAYS`. ranks: of one run
-    after the other, in turn: with one number alone, losses are those of the calm training bit for
-    bit. setting: of each training. seed: of the moments. timeout: seconds for a run. write: puts a
-    file into a folder. What a training writes before its first step nobody disturbs: from there on
-    there is always a checkpoint to go on from. Raises what `helpers.run` raises, but for a rank
-    that was killed.
+    path: of a folder for all that is written. way: of `checkpoint_ways.WAYS`. setting: of each
+    training. seed: of the moments. timeout: seconds for a run. write: puts a file into a folder.
+    What a training writes before its first step nobody disturbs: from there on there is always a
+    checkpoint to go on from. Raises what `helpers.run` raises, but for a rank that was killed.
     """
     folder, chance = Path(path), random.Random(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    means = Means(write=write)
-    calm = losses(folder / "calm", way, ranks[0], setting, timeout, means)
-    found = _Found(folder, way, setting, timeout, calm, means)
-    while found.kills < kills or found.notes is not None:
-        if found.notes is None:
-            found.begin(ranks[0])
-        may_kill = found.kills < kills
-        found.run(ranks[found.runs % len(ranks)], chance if may_kill else None)
-    left = [pid for pid in found.pids if psutil.pid_exists(pid)]
-    return Kills(
-        way, found.kills, found.writing, found.everybody, found.cut_off, found.unloadable,
-        found.forgotten, found.lost, setting.every, found.trainings, found.worst, len(left),
-    )  # fmt: skip
+    found, pids = Kills(setting.every), set[int]()
 
-
-class _Found:
-    """What is counted, and the training that is under way: `notes`, None where there is none."""
-
-    def __init__(
-        self, folder: Path, way: str, setting: Setting, timeout: float, calm: torch.Tensor,
-        means: Means,
-    ) -> None:  # fmt: skip
-        self.folder, self.way, self.setting, self.timeout = folder, way, setting, timeout
-        self.calm, self.means, self.notes = calm, means, None
-        self.runs = self.kills = self.writing = self.everybody = self.cut_off = 0
-        self.unloadable = self.forgotten = self.lost = self.trainings = 0
-        self.worst, self.pids = 0.0, set[int]()
-
-    notes: Notes | None
-
-    @property
-    def here(self) -> Path:
-        """The folder of the training under way."""
-        return self.folder / f"training {self.trainings}"
-
-    def begin(self, ranks: int) -> None:
-        """A new training: its first checkpoint, of step 0, is written in peace."""
-        file = self.folder / f"training {self.trainings}.notes"
-        self.notes = Notes(file, self.setting.steps)
-        self._train(ranks, until=0)
-
-    def _train(self, ranks: int, until: int | None = None) -> None:
-        file = self.folder / f"training {self.trainings}.notes"
-        helpers.run(
-            trains, self.here, self.setting, self.way, until, str(file), self.means, ranks=ranks,
-            show=False, timeout=self.timeout, device="cpu",
+    def train(name: str, until: int | None = None, notes: str | None = None) -> list[float]:
+        done = helpers.run(
+            trains, folder / name, setting, way, until, notes, Means(write=write), ranks=ranks,
+            show=False, timeout=timeout, device="cpu",
         )  # fmt: skip
+        return list(done[0].losses)
 
-    def run(self, ranks: int, chance: random.Random | None) -> None:
-        """Go on with the training, with a kill on the way or, without `chance`, in peace."""
-        notes = self.notes
-        assert notes is not None
-        notes.begins()
-        self.runs += 1
-        if chance is None:
-            self._train(ranks)
-            self.end(notes)
-            return
-        usual = notes.seconds or FIRST_GUESS
-        delay, everybody = chance.uniform(0, BEYOND * usual), chance.random() < 0.5
-        killer = Killer(notes, chance.randint(1, 2), delay, everybody, chance)
-        try:
-            with killer:
-                self._train(ranks)
-        except RankDied:
-            if not killer.killed:
-                raise
-            self.count(notes, killer)
-        else:
-            self.end(notes)
-        self.pids.update(notes.pids)
+    calm = torch.tensor(train("calm"), dtype=torch.float64)
+    while found.kills < kills:
+        name = f"training {found.trainings}"
+        notes = Notes(folder / f"{name}.notes")
+        train(name, until=0, notes=str(notes.lines.path))
+        while True:
+            notes.begins()
+            killer = Killer(notes, chance)
+            try:
+                if found.kills < kills:
+                    with killer:
+                        train(name, notes=str(notes.lines.path))
+                else:
+                    train(name, notes=str(notes.lines.path))
+                break
+            except RankDied:
+                if not killer.killed:
+                    raise
+                count(found, killer, newest(folder / name, way))
+            finally:
+                pids.update(notes.look().pids)
+        found.trainings += 1
+        found.worst = max(found.worst, (notes.losses - calm).abs().max().item())
+    found.left = sum(map(psutil.pid_exists, pids))
+    return found
 
-    def count(self, notes: Notes, killer: Killer) -> None:
-        """Look at what a kill has left."""
-        self.kills += 1
-        self.writing += killer.writing
-        self.everybody += killer.everybody
-        step, passed = newest(self.here, self.way)
-        self.cut_off += bool(passed)
-        if step is None:
-            self.unloadable += 1
-            return
-        self.forgotten += step < notes.saved
-        self.lost = max(self.lost, notes.reached - step)
 
-    def end(self, notes: Notes) -> None:
-        """A training has come to its end: hold its losses against the calm one's."""
-        off = (torch.tensor(notes.losses.tolist(), dtype=torch.float64) - self.calm).abs().max()
-        self.worst = max(self.worst, off.nan_to_num(torch.inf).item())
-        self.trainings += 1
-        self.notes = None
+def count(found: Kills, killer: Killer, left: tuple[int | None, dict[int, str]]) -> None:
+    """Take up what a kill has left: the newest step, and newer ones that cannot be loaded."""
+    step, passed = left
+    found.kills += 1
+    found.writing += killer.writing
+    found.everybody += killer.everybody
+    found.cut_off += bool(passed)
+    if step is None:
+        found.unloadable += 1
+        return
+    notes = killer.notes.look()
+    found.forgotten += step < notes.furthest("saved")
+    found.lost = max(found.lost, notes.furthest("step") - step)
 
 
 def newest(path: Path, way: str) -> tuple[int | None, dict[int, str]]:
@@ -222,17 +228,6 @@ def newest(path: Path, way: str) -> tuple[int | None, dict[int, str]]:
         return torch_latest(path)
     found = latest(RealFolder(path))
     return found.step, found.passed
-
-
-def losses(
-    path: Path, way: str, ranks: int, setting: Setting, timeout: float = 120.0, means: Means = OWN
-) -> torch.Tensor:
-    """The losses of a training that nobody disturbs, (steps,)."""
-    ran = helpers.run(
-        trains, path, setting, way, None, None, means, ranks=ranks, show=False, timeout=timeout,
-        device="cpu",
-    )  # fmt: skip
-    return torch.tensor(ran[0].losses, dtype=torch.float64)
 
 
 # --- on other ranks -------------------------------------------------------------------------------
@@ -249,11 +244,6 @@ class Resumed(NamedTuple):
     calm: list[float]
     losses: dict[int, list[float]]
     worst: float
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether every curve goes on within 1e-6."""
-        return self.worst <= SAME
 
 
 def resumed(
@@ -273,8 +263,6 @@ def resumed(
     checkpoint is cut for other ranks. Example:
     `resumed("checkpoints", 4, on=(2, 3)).worst` is the greatest difference of a loss.
     """
-    import shutil
-
     folder = Path(path)
     step = max(setting.every, setting.steps // 2 // setting.every * setting.every)
     # On real ranks the CPU alone, as sums on a GPU have another order.

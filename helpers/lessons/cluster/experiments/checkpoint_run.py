@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 from helpers.engine.comm import Comm
-from helpers.lessons.cluster.experiments.checkpoint_notes import NoNotes, Notes
 from helpers.lessons.cluster.experiments.checkpoint_training import Setting, Training
 from helpers.lessons.cluster.experiments.checkpoint_ways import OWN, Means, saver
+from helpers.lessons.cluster.experiments.notes import note
 
 USUAL = Setting()
 
@@ -32,28 +33,35 @@ def trains(
     """Train to the end, save every few steps, and go on from what is there: on every rank.
 
     path: of the folder of checkpoints. way: of `checkpoint_ways.WAYS`. until: the step to stop at,
-    as a job whose time is up. notes: the file of `checkpoint_notes.Notes`.
-    means: what files are written with, and a checkpoint cut for other ranks.
+    as a job whose time is up. notes: a file to note every step and every save in, where it may be
+    killed. means: what files are written with, and a checkpoint cut for other ranks.
     Example: `helpers.run(trains, "checkpoints", ranks=4)`; then the same on 3 ranks goes on.
     """
-    told = Notes(notes).rank(comm.rank) if notes else NoNotes()
+
+    def tell(what: str, step: int | None, loss: float = 0.0) -> None:
+        if notes and step is not None:
+            note(notes, what=what, step=step, loss=loss, rank=comm.rank, pid=os.getpid())
+
+    def save() -> None:
+        tell("saving", training.step)
+        saves.save(training.step, training.state())
+
+    tell("begins", 0)
     training = Training(comm, setting)
     saves = saver(way, comm, path, setting.keep, means)
     found = saves.go_on(training)
     begin, losses = training.step, list[float]()
     last = setting.steps if until is None else min(until, setting.steps)
     if found is None:  # from here on there is something to go on from
-        told.saving(0)
-        saves.save(0, training.state())
-    told.saved(saves.advance())
+        save()
+    tell("saved", saves.advance())
     while training.step < last:
         losses.append(training.advance())
-        told.reached(training.step, losses[-1])
-        told.saved(saves.advance())
+        tell("step", training.step, losses[-1])
+        tell("saved", saves.advance())
         if training.step % setting.every == 0:
-            told.saved(saves.finish())
-            told.saving(training.step)
-            saves.save(training.step, training.state())
-            told.saved(saves.advance())
-    told.saved(saves.finish())
+            tell("saved", saves.finish())
+            save()
+            tell("saved", saves.advance())
+    tell("saved", saves.finish())
     return Run(begin, losses)

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -23,8 +24,7 @@ from torch import Tensor
 from helpers.engine.comm import Comm
 from helpers.lessons.cluster.algorithms.format import pack, unpack
 from helpers.lessons.cluster.algorithms.resharding import bounds, share
-from helpers.lessons.cluster.experiments.checkpoint_training import NOTHING, Training
-from helpers.lessons.messages.algorithms.collectives import broadcast_tree
+from helpers.lessons.cluster.experiments.checkpoint_training import Training, told_by_rank_0
 
 REST, METADATA = "rest", ".metadata"
 
@@ -32,21 +32,28 @@ REST, METADATA = "rest", ".metadata"
 class TorchSaver:
     """Saves with `dcp.save`, or with `dcp.async_save`, each step into a folder of its own.
 
-    options: for dcp, such as async_stager. Raises RuntimeError where there is no process group,
-    as on the virtual clock.
+    rate: bytes a second that a rank's disk takes; None for this machine's. Raises RuntimeError
+    where there is no process group, as on the virtual clock.
     """
 
     def __init__(
-        self, comm: Comm, path: str | Path, asynchronous: bool = False, keep: int = 2,
-        **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        comm: Comm,
+        path: str | Path,
+        asynchronous: bool = False,
+        keep: int = 2,
+        rate: float | None = None,
+    ) -> None:
         if not dist.is_initialized():
             raise RuntimeError(
                 "torch.distributed.checkpoint needs a process group: take real ranks, "
                 'helpers.run(..., engine="processes").'
             )
         self.comm, self.path, self.keep = comm, Path(path), keep
-        self.asynchronous, self.options = asynchronous, options
+        self.asynchronous, self.rate = asynchronous, rate
+        # A writer that is given would stage by itself, in an older way than `async_save` alone
+        # does. One stager may serve all saves, since each waits for the one before.
+        self._stager = _stager() if asynchronous and rate is not None else None
         self.group = dist.new_group(backend="gloo")  # its messages are not to mix with training's
         self.mesh = dist.DeviceMesh.from_group(self.group, "cpu")
         self._under_way: Any = None
@@ -57,15 +64,10 @@ class TorchSaver:
         return self.path / f"step-{step:08d}"
 
     def go_on(self, training: Training) -> int | None:
-        """As in `checkpoint_ways.Saver`."""
-        found = torch.tensor([NOTHING])
-        if self.comm.rank == 0:
-            step = torch_latest(self.path).step
-            found[0] = NOTHING if step is None else step
-        step = int(broadcast_tree(self.comm, found).item())
-        if step == NOTHING:
-            return None
-        training.go_on(self.load(step))
+        """As in `Saver`."""
+        step = told_by_rank_0(self.comm, lambda: torch_latest(self.path)[0])
+        if step is not None:
+            training.go_on(self.load(step))
         return step
 
     def load(self, step: int) -> dict[str, Any]:
@@ -84,26 +86,27 @@ class TorchSaver:
         return self._joined(held)
 
     def save(self, step: int, state: dict[str, Any]) -> None:
-        """As in `checkpoint_ways.Saver`."""
+        """As in `Saver`."""
         import torch.distributed.checkpoint as dcp
 
         self._end()
-        held, options = self._parted(state), {**self.options, "process_group": self.group}
-        options.setdefault("checkpoint_id", self.folder(step))
+        held, folder = self._parted(state), self.folder(step)
+        writer = None if self.rate is None else _paced(folder, self.rate)
+        options = {"checkpoint_id": folder, "storage_writer": writer, "process_group": self.group}
         if self.asynchronous:
-            self._under_way = dcp.async_save(held, **options)
+            self._under_way = dcp.async_save(held, async_stager=self._stager, **options)
         else:
             dcp.save(held, **options)
         self._step = step
 
     def advance(self) -> int | None:
-        """As in `checkpoint_ways.Saver`; without messages, as each rank has its own future."""
+        """As in `Saver`; without messages, as each rank has its own future."""
         if self._step is None or (self._under_way is not None and not self._under_way.done()):
             return None
         return self._end()
 
     def finish(self) -> int | None:
-        """As in `checkpoint_ways.Saver`."""
+        """As in `Saver`."""
         return self._end()
 
     def _end(self) -> int | None:
@@ -163,22 +166,39 @@ class TorchSaver:
         return state
 
 
-class TorchLatest(NamedTuple):
-    """The newest checkpoint of torch's that has all its bytes, and why newer ones are passed."""
+def _stager() -> Any:
+    from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 
-    step: int | None
-    passed: dict[int, str]
+    return DefaultStager(StagingOptions(False, False, False, False))
 
 
-def torch_latest(path: str | Path) -> TorchLatest:
-    """Look through folders that `TorchSaver` wrote. Sizes are checked: there are no checksums."""
+def _paced(folder: Path, rate: float) -> Any:
+    """A writer to a disk that takes so many bytes a second."""
+    from torch.distributed.checkpoint import FileSystemWriter
+
+    class Paced(FileSystemWriter):
+        def write_data(self, plan: Any, planner: Any) -> Any:
+            begin = time.perf_counter()
+            done = super().write_data(plan, planner)
+            nbytes = sum(result.size_in_bytes for result in done.wait())
+            time.sleep(max(0.0, nbytes / rate - (time.perf_counter() - begin)))
+            return done
+
+    return Paced(folder)
+
+
+def torch_latest(path: str | Path) -> tuple[int | None, dict[int, str]]:
+    """The newest of `TorchSaver`'s checkpoints with all its bytes, and why newer ones are passed.
+
+    Sizes are checked: there are no checksums.
+    """
     passed: dict[int, str] = {}
     for step in _steps(Path(path)):
         why = _wrong(Path(path) / f"step-{step:08d}")
         if why is None:
-            return TorchLatest(step, passed)
+            return step, passed
         passed[step] = why
-    return TorchLatest(None, passed)
+    return None, passed
 
 
 def _steps(path: Path) -> list[int]:

@@ -6,6 +6,7 @@ number of ranks the training is the same, but for the order in which gradients a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,8 +24,6 @@ from helpers.lessons.data_parallel.experiments.digits import CLASSES, PIXELS, di
 from helpers.lessons.data_parallel.experiments.models import mlp
 from helpers.lessons.messages.algorithms.collectives import all_reduce_tree, broadcast_tree
 from helpers.lessons.sharding.algorithms.sharding import Sharded
-
-NOTHING = -1
 
 
 class Setting(NamedTuple):
@@ -98,14 +97,17 @@ def go_on_from(training: Training, folder: Folder, cut: Cut = pieces) -> int | N
     Returns its step; None where there is none, and the training stays at its start. Rank 0 alone
     looks for it, and so reads every byte once more than the others. cut: as in `resharded`.
     """
-    comm, found = training.comm, torch.tensor([NOTHING])
-    if comm.rank == 0:
-        step = latest(folder).step
-        found[0] = NOTHING if step is None else step
-    step = int(broadcast_tree(comm, found).item())
-    if step == NOTHING:
-        return None
-    checkpoint = opened(folder, step)
-    read = partial(read_part, folder, checkpoint)
-    training.go_on(resharded(read, len(checkpoint.parts), comm.rank, comm.size, cut))
+    comm = training.comm
+    step = told_by_rank_0(comm, lambda: latest(folder).step)
+    if step is not None:
+        checkpoint = opened(folder, step)
+        read = partial(read_part, folder, checkpoint)
+        training.go_on(resharded(read, len(checkpoint.parts), comm.rank, comm.size, cut))
     return step
+
+
+def told_by_rank_0(comm: Comm, look: Callable[[], int | None]) -> int | None:
+    """What rank 0 finds, on all ranks, which all call it: a step, or None."""
+    found = look() if comm.rank == 0 else None
+    told = broadcast_tree(comm, torch.tensor([-1 if found is None else found])).item()
+    return None if told == -1 else int(told)

@@ -5,173 +5,187 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
 
-from helpers.lessons.cluster.experiments.elastic_nodes import LOOK, Nodes
-from helpers.lessons.cluster.experiments.elastic_story import Elastic, Moment, told
+from helpers.lessons.cluster.experiments.elastic_nodes import Nodes
 from helpers.lessons.cluster.experiments.elastic_training import Notes, Step, on_ranks
 
-LEAST_GAP, MOST_GAP = 3, 30  # steps that the job gets done between two kills
+GAPS, AWAY = (3, 30), 15  # steps that the job gets done between two kills; without the node
 WITHIN = 0.05  # seconds: a kill comes so long after its step, or sooner
-FINISH_SECONDS = 240.0  # it ends what hangs
 TAIL, AHEAD = 5, 15  # steps on all ranks after the last kill, and from there to the end
+EVERY, PACE = 10, 0.01  # steps to a checkpoint; seconds of rest for each part of a batch
 STEPS, LAST_STEP = "steps.jsonl", "last-step"  # files in the nodes' folder
 
 
-class Launcher(Protocol):
+class Launcher:
     """What starts a job's nodes, kills them, and starts them again.
 
-    name: of the launcher. alone: whether the job may lose its last node and go on. typed: the
-    commands so far, each after its node's name and a dollar sign.
+    name: of the launcher. names: of the nodes. alone: whether the job may lose its last node and go
+    on. ending: the commands that end with the job. seed: of the training.
     """
 
     name: str
+    names: tuple[str, ...]
     alone: bool
-    typed: list[str]
+    ending: tuple[str, ...]
 
-    @property
-    def names(self) -> Sequence[str]:
-        """Those of the nodes."""
+    def __init__(self, nodes: Nodes, seed: int) -> None:
+        self.nodes = nodes
+        # What the script that trains is told, whoever starts it.
+        folder = nodes.folder
+        told = {"folder": folder, "steps": folder / LAST_STEP, "every": EVERY, "pace": PACE}
+        words = [(f"--{name}", str(value)) for name, value in {**told, "seed": seed}.items()]
+        self.options = [word for pair in words for word in pair]
 
     def begin(self) -> None:
         """Start the job."""
+        raise NotImplementedError
 
     def kill(self, name: str) -> None:
         """SIGKILL all of a node."""
+        self.nodes.kill(name)
 
     def again(self, name: str) -> None:
-        """Start a node that was killed."""
-
-    def check(self, down: Sequence[str]) -> None:
-        """Raise JobFailed where the job has ended. down: nodes that do not run just now."""
-
-    def finish(self, seconds: float) -> None:
-        """Wait for the launcher's own end after the last step. Raises JobFailed without one."""
-
-    def log(self) -> list[str]:
-        """The lines that tell the story."""
+        """Start a node that was killed, where the launcher does not find it again by itself."""
 
 
-class Plan(NamedTuple):
-    """A kill to come. gap: steps that the job gets done before. wait: seconds after the last one.
+class Kill(NamedTuple):
+    """When a node was killed. step: the furthest by then. at: seconds of `time.time()`."""
 
-    node: from 0. away: steps that the others take before it is started again; 0 starts it at once.
+    node: str
+    step: int
+    at: float
+
+
+@dataclass(frozen=True)
+class Elastic:
+    """A job that went on although nodes were killed.
+
+    losses: after each step, as it was taken last. undisturbed: those of a job without kills.
+    ranks: on how many each step was taken last. lost: seconds from each kill until the job was
+    further than before it. restarts: how often ranks went on from what was saved, because some had
+    gone or come. redone: steps that were taken again, since they lay behind that. commands: what
+    was typed, in order, and where. seconds: the whole job's.
     """
 
-    gap: int
-    wait: float
-    node: int
-    away: int
+    launcher: str
+    losses: list[float] = field(repr=False)
+    undisturbed: list[float] = field(repr=False)
+    ranks: list[int] = field(repr=False)
+    kills: list[Kill]
+    lost: list[float]
+    restarts: int
+    redone: int
+    seconds: float
+    commands: list[str] = field(repr=False)
 
+    @property
+    def same(self) -> bool:
+        """Whether each step's loss is that of the undisturbed job, bit for bit."""
+        return self.losses == self.undisturbed
 
-def plans(kills: int, seed: int, nodes: int, away: int = 15) -> list[Plan]:
-    """Kills at random moments, drawn from the seed. Raises ValueError for fewer than none."""
-    if kills < 0:
-        raise ValueError(f"A job is killed 0 times or more, not {kills}.")
-    chance = random.Random(seed)
-    return [
-        Plan(
-            chance.randint(LEAST_GAP, MOST_GAP), chance.uniform(0, WITHIN), chance.randrange(nodes),
-            chance.choice([0, chance.randint(1, away)]),
-        )
-        for _ in range(kills)
-    ]  # fmt: skip
+    def __str__(self) -> str:
+        equal = "equal, bit for bit" if self.same else "NOT equal"
+        fewer = sum(each < max(self.ranks) for each in self.ranks)
+        lines = [
+            f"{self.launcher}: {len(self.losses)} steps in {self.seconds:.0f} s; "
+            f"kills: {len(self.kills)}, restarts: {self.restarts}",
+            f"loss at the end {self.losses[-1]!r}, undisturbed {self.undisturbed[-1]!r}: {equal}",
+            f"{fewer} steps on fewer ranks; {self.redone} taken twice; "
+            f"{self.ranks[-1]} ranks at the end",
+        ]
+        if self.kills:
+            of = f"{min(self.lost):.1f} to " * (len(self.kills) > 1) + f"{max(self.lost):.1f}"
+            all_of = f"in all {sum(self.lost):.0f} of {self.seconds:.0f}"
+            lines.append(f"seconds until it was further than before: {of}, {all_of}")
+        return "\n".join(lines)
 
 
 def through_kills(
-    launcher: Launcher,
-    nodes: Nodes,
-    kills: int,
-    seed: int,
-    steps: int,
-    ranks: int,
-    timeout: float,
+    launcher: Launcher, nodes: Nodes, kills: int, seed: int, steps: int, ranks: int = 2
 ) -> Elastic:
     """Run a job, kill and start its nodes as the seed says, and tell what came of it.
 
     steps: of the job at least; it goes on until the last node that was killed is back. ranks: of
-    all nodes together. timeout: seconds for all. Raises JobFailed where the job ends early, or is
-    not done in time.
+    all nodes together. Raises ValueError for fewer kills than none, JobFailed where the job ends
+    early, or is not done in time.
     """
-    job = Job(launcher, nodes, plans(kills, seed, len(launcher.names)), steps, ranks)
-    began = time.time()
+    if kills < 0:
+        raise ValueError(f"A job is killed 0 times or more, not {kills}.")
+    chance, notes = random.Random(seed), Notes(nodes.folder / STEPS)
+    killed = [Kill("", 0, nodes.began)]  # the start counts as one, until the job has ended
     launcher.begin()
-    while not job.done:
-        job.look()
-        if time.time() - began > timeout:
-            raise nodes.failed(
-                f"The job was at step {job.record} after {timeout:g} s, with {len(job.killed)} of "
-                f"{kills} kills, and was to take {steps} steps or more."
-            )
-        time.sleep(LOOK)
-    launcher.finish(FINISH_SECONDS)
-    log = launcher.log()
-    nodes.close()
+
+    def wait_for(count: int, on: int = 1) -> None:
+        """For steps beyond the last kill's, on so many ranks."""
+        nodes.until(lambda: gained(notes, killed[-1], on) >= count)
+
+    for _ in range(kills):
+        wait_for(chance.randint(*GAPS), on=1 if launcher.alone else ranks)
+        time.sleep(chance.uniform(0, WITHIN))  # in the middle of anything
+        name = chance.choice(launcher.names)
+        launcher.kill(name)
+        at = time.time()
+        notes.look()
+        killed.append(Kill(name, notes.furthest, at))
+        wait_for(chance.choice([0, chance.randint(1, AWAY)]))
+        launcher.again(name)
+    wait_for(TAIL, on=ranks)
+    end = max(steps, notes.furthest + AHEAD)
+    write_at_once(nodes.folder / LAST_STEP, str(end))
+    nodes.until(lambda: notes.look() is not None and notes.furthest >= end)
+    nodes.finish(launcher.ending)
+    seconds = time.time() - nodes.began
     from helpers.engine.run import run
 
-    calm = run(on_ranks, job.record, seed, ranks=1, device="cpu", show=False)[0]
-    return told(launcher.name, job.notes.steps, job.killed, calm, began, launcher.typed, log)
+    calm = run(on_ranks, notes.furthest, seed, ranks=1, device="cpu", show=False)[0]
+    return told(launcher.name, notes.steps, killed[1:], calm, seconds, nodes.typed)
 
 
-class Job:
-    """How far a job is, and what is to be done to it next. record: the furthest step noted."""
+def gained(notes: Notes, kill: Kill, ranks: int) -> int:
+    """Steps further than the job had been at a kill that were taken since, on so many ranks."""
+    notes.look()
+    later = (each for each in notes.steps if each.at > kill.at and each.ranks >= ranks)
+    return len({each.step for each in later if each.step > kill.step})
 
-    def __init__(
-        self, launcher: Launcher, nodes: Nodes, planned: Sequence[Plan], steps: int, ranks: int
-    ) -> None:
-        self.launcher, self.planned = launcher, list(planned)
-        self.steps, self.ranks = steps, ranks
-        self.notes, self.last = Notes(nodes.folder / STEPS), nodes.folder / LAST_STEP
-        self.killed: list[Moment] = []
-        self.down: dict[str, int] = {}  # nodes, and the steps after which each is started again
-        self.record = self.gained = self.full = 0  # since the last kill: steps gained, on all ranks
-        self.end: int | None = None
 
-    @property
-    def done(self) -> bool:
-        """Whether the last step has been taken."""
-        return self.end is not None and self.record >= self.end
+def write_at_once(path: Path, text: str) -> None:
+    """Write a file in one move."""
+    path.with_suffix(".new").write_text(text)
+    path.with_suffix(".new").rename(path)
 
-    def look(self) -> None:
-        """Once: what is new, who is due to be killed, who is due to come back."""
-        self.count(self.notes.look())
-        gained = self.gained if self.launcher.alone else self.full
-        if self.planned and gained >= self.planned[0].gap:
-            self.kill(self.planned.pop(0))
-        for name in list(self.down):
-            # Where nobody is left to take steps, waiting for some would be for ever.
-            if self.gained >= self.down[name] or len(self.down) == len(self.launcher.names):
-                del self.down[name]
-                self.launcher.again(name)
-        if self.end is None and not (self.planned or self.down) and self.full >= TAIL:
-            self.end = max(self.steps, self.record + AHEAD)
-            self.last.with_suffix(".new").write_text(str(self.end))
-            self.last.with_suffix(".new").rename(self.last)
-        if not self.done:
-            try:
-                self.launcher.check(list(self.down))
-            except Exception:
-                self.count(self.notes.look())  # its last step may have come since
-                if not self.done:
-                    raise
 
-    def count(self, new: Sequence[Step]) -> None:
-        """Take up what was noted."""
-        for each in new:
-            if each.step > self.record:
-                self.record = each.step
-                self.gained += 1
-                self.full += each.ranks == self.ranks
+def told(
+    launcher: str,
+    notes: Sequence[Step],
+    killed: Sequence[Kill],
+    undisturbed: Sequence[float],
+    seconds: float,
+    commands: Sequence[str],
+) -> Elastic:
+    """The story of a job that has ended, from the notes of its steps."""
+    begins = [0, *(i for i, (a, b) in enumerate(pairwise(notes), 1) if b.step <= a.step)]
+    taken = [each for i, each in enumerate(notes) if i not in begins]
+    # Where ranks went on from is not a step of theirs, unless nobody was left to note that step.
+    final = {each.step: each for each in [*(notes[i] for i in begins), *taken]}
+    in_order = [final[step] for step in sorted(final) if step]
+    return Elastic(
+        launcher=launcher,
+        losses=[each.loss for each in in_order],
+        undisturbed=list(undisturbed),
+        ranks=[each.ranks for each in in_order],
+        kills=list(killed),
+        lost=[round(regained(notes, kill) - kill.at, 3) for kill in killed],
+        restarts=len(begins) - 1,
+        redone=len(taken) - len({each.step for each in taken}),
+        seconds=round(seconds, 3),
+        commands=list(commands),
+    )
 
-    def kill(self, plan: Plan) -> None:
-        """Kill a node, in the middle of anything."""
-        time.sleep(plan.wait)
-        names = self.launcher.names
-        up = [name for name in (names[plan.node], *names) if name not in self.down]
-        name = up[0]  # that of the plan, where it runs
-        self.launcher.kill(name)
-        at = time.time()
-        self.count(self.notes.look())
-        self.killed.append(Moment(name, self.record, at))
-        self.gained = self.full = 0
-        self.down[name] = plan.away
+
+def regained(notes: Sequence[Step], kill: Kill) -> float:
+    """When the job was further than it had been when the node was killed."""
+    return min(each.at for each in notes if each.at > kill.at and each.step > kill.step)

@@ -8,7 +8,6 @@ so that the others hear of it at once; when a machine loses its power, only a ti
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
 import shutil
@@ -16,10 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import psutil
 
@@ -27,9 +25,8 @@ from helpers.engine.errors import RunError
 from helpers.engine.places import PROJECT
 
 LAST_LINES = 15
-KEEPER = "helpers.lessons.cluster.experiments.elastic_keeper"
-LOOK, ASK_SECONDS = 0.01, 0.2
-END_SECONDS = 30.0
+LOOK = 0.01
+TIMEOUT, END_SECONDS = 900.0, 240.0  # of a job, and of its end: they end what hangs
 # What tells of a job that this process is itself a part of.
 _OTHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "TORCHELASTIC_", "HOROVOD_", "SLURM_")
 
@@ -53,138 +50,90 @@ class Nodes:
     """Starts commands, kills them with all that came of them, and leaves nothing. A context.
 
     folder: a new one that all nodes see, with each one's output in NAME.log; it goes with them.
-    Nothing is left either when this process is killed itself (on Linux, whatever its children did;
-    elsewhere, of what psutil still finds).
+    typed: the commands so far, each after its node's name and a dollar sign. Each command has a
+    guard (`helpers.engine.guard`): nothing is left either when this process is killed itself.
     """
 
     def __init__(self) -> None:
-        self.folder, self.pids = Path(tempfile.mkdtemp(prefix="elastic-")), dict[str, int]()
-        self._next, self._codes = dict[str, float](), dict[str, int]()
-        with (self.folder / "keeper.log").open("wb") as errors:
-            self.keeper = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    KEEPER,
-                    str(self.folder),
-                ],
-                env={**os.environ, "PYTHONPATH": _path()},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-            )
+        self.folder, self.typed = Path(tempfile.mkdtemp(prefix="elastic-")), list[str]()
+        self.guards: dict[str, subprocess.Popen[bytes]] = {}  # of the commands that should run
+        self.began, self._tie = time.time(), os.pipe()  # the pipe closes with this process
 
     def start(self, name: str, command: Command) -> None:
-        """Type a command on a node, in the course's folder. Raises JobFailed where it cannot be."""
-        words = [_found(command.words[0]), *command.words[1:]]
+        """Type a command on a node, in the course's folder."""
+        self.typed.append(f"{name}$ {command}")
         kept = {k: v for k, v in os.environ.items() if not k.startswith(_OTHERS)}
         ours = {
-            "PYTHONPATH": _path(),
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "PYTHONPATH": os.pathsep.join([PROJECT, *filter(None, [kept.get("PYTHONPATH")])]),
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]]),
             "OMP_NUM_THREADS": "1",
             "PYTHONUNBUFFERED": "1",
         }
-        pid = self._ask(
-            command=words, folder=PROJECT, output=str(self.output(name)),
-            environment={**kept, **ours, **command.settings},
-        )  # fmt: skip
-        if not isinstance(pid, int):
-            raise JobFailed(f"{command} cannot be started: {pid}.")
-        self.pids[name] = pid
-        self._codes.pop(name, None)
+        guard = [sys.executable, "-m", "helpers.engine.guard", str(self.folder), "tied"]
+        with self.output(name).open("ab") as output:
+            self.guards[name] = subprocess.Popen(
+                [*guard, *command.words], stdin=self._tie[0], stdout=output, stderr=output,
+                cwd=PROJECT, env={**kept, **ours, **command.settings}, start_new_session=True,
+            )  # fmt: skip
 
     def kill(self, name: str) -> None:
         """SIGKILL a node: its command and every process that came of it, all at once."""
-        if name not in self._codes:  # what has been collected has left its number to others
-            kill_tree(self.pids[name])
+        guard = self.guards.pop(name)
+        for child in psutil.Process(guard.pid).children():
+            kill_tree(child.pid)
+        guard.terminate()  # it may not have started the command yet
+        guard.wait()
 
-    def ended(self, name: str) -> int | None:
-        """How a node's command ended (0: well, -9: killed); None while it runs, as far as seen.
+    def until(self, happens: Callable[[], bool]) -> None:
+        """Wait for something. Raises JobFailed where a command ends before, or time is up."""
+        while not happens():
+            ended = [name for name, guard in self.guards.items() if guard.poll() is not None]
+            late = time.time() - self.began > TIMEOUT
+            if (ended or late) and not happens():  # it may have come about since
+                codes = [
+                    f"{name} ended with exit code {self.guards[name].poll()}" for name in ended
+                ]
+                raise self.failed(", ".join(codes) or f"The job was not done after {TIMEOUT:g} s")
+            time.sleep(LOOK)
 
-        May be asked all the time: the answer is up to 0.2 s old.
-        """
-        if name not in self._codes and time.monotonic() >= self._next.get(name, 0.0):
-            self._next[name] = time.monotonic() + ASK_SECONDS
-            code = self._ask(ended=self.pids[name])
-            if code is not None:
-                self._codes[name] = code
-        return self._codes.get(name)
-
-    def finish(self, names: Sequence[str], seconds: float) -> None:
+    def finish(self, names: Sequence[str]) -> None:
         """Wait until commands have ended well. Raises JobFailed where one did not, or is late."""
-        until = time.monotonic() + seconds
         for name in names:
-            while (code := self.ended(name)) is None:
-                if time.monotonic() > until:
-                    raise self.failed(f"{name} had not ended {seconds:g} s after the last step.")
-                time.sleep(LOOK)
+            try:
+                code = self.guards[name].wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise self.failed(f"{name} goes on {END_SECONDS:g} s after the last step") from None
             if code:
-                raise self.failed(f"{name} ended with exit code {code} after the last step.")
+                raise self.failed(f"{name} ended with exit code {code} after the last step")
 
     def output(self, name: str) -> Path:
         """The file with all that a node has written, over all its lives."""
         return self.folder / f"{name}.log"
 
-    def lines(self, name: str) -> list[str]:
-        """A node's output."""
-        path = self.output(name)
-        return path.read_text("utf-8", "replace").splitlines() if path.exists() else []
-
     def failed(self, why: str) -> JobFailed:
         """An error with the ends of all logs."""
-        ends = [f"{name} wrote last:\n" + _last(self.lines(name)) for name in self.pids]
-        return JobFailed("\n\n".join([why, *ends]))
+        ends = [f"{name} wrote last:\n{last_lines(self.output(name))}" for name in self.guards]
+        return JobFailed("\n\n".join([f"{why}.", *ends]))
 
     def close(self) -> None:
         """Kill all nodes, and wait until they and their folder are gone."""
-        for pipe in (self.keeper.stdin, self.keeper.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        try:
-            self.keeper.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            kill_tree(self.keeper.pid)
-            self.keeper.wait()
-        if self.keeper.returncode:
-            self._end_strays()
+        for end in self._tie:
+            os.close(end)
+        for guard in self.guards.values():
+            guard.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _end_strays(self) -> None:
-        """End what a killed keeper has left: its ranks name the folder in their commands."""
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                if str(self.folder) in process.cmdline():
-                    process.kill()
-
-    def _ask(self, **question: Any) -> Any:
-        assert self.keeper.stdin is not None and self.keeper.stdout is not None
-        try:
-            self.keeper.stdin.write(json.dumps(question).encode() + b"\n")
-            self.keeper.stdin.flush()
-            return json.loads(self.keeper.stdout.readline())
-        except (OSError, ValueError) as error:
-            said = (self.folder / "keeper.log").read_text("utf-8", "replace")
-            raise JobFailed(f"The process that keeps the nodes has ended. {said}") from error
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def kill_tree(pid: int) -> None:
     """SIGKILL a process and all that came of it; none of them lives to see another one die."""
     with contextlib.suppress(psutil.NoSuchProcess):
-        tree = _stopped(psutil.Process(pid))
-        for process in tree:
+        for process in _stopped(psutil.Process(pid)):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
@@ -200,15 +149,7 @@ def _stopped(process: psutil.Process) -> list[psutil.Process]:
     return tree
 
 
-def _found(program: str) -> str:
-    """A program beside this Python, where it is there: it belongs to the same environment."""
-    beside = Path(sys.executable).parent / program
-    return str(beside) if beside.exists() else program
-
-
-def _path() -> str:
-    return os.pathsep.join([PROJECT, *filter(None, [os.environ.get("PYTHONPATH")])])
-
-
-def _last(lines: Sequence[str]) -> str:
-    return "\n".join(f"  {line}" for line in lines[-LAST_LINES:]) or "  (nothing)"
+def last_lines(log: Path) -> str:
+    """The end of a log, set in."""
+    lines = log.read_text("utf-8", "replace").splitlines()[-LAST_LINES:]
+    return "\n".join(f"  {line}" for line in lines) or "  (nothing)"

@@ -8,9 +8,6 @@ last bit.
 
 from __future__ import annotations
 
-import json
-import os
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +15,7 @@ import torch
 from torch import Tensor
 
 from helpers.engine.comm import Comm
+from helpers.lessons.cluster.experiments import notes
 from helpers.lessons.data_parallel.experiments.digits import CLASSES, PIXELS
 from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
 
@@ -120,32 +118,19 @@ class Step(NamedTuple):
 
 
 def note(path: str | Path, step: int, loss: float, ranks: int) -> None:
-    """Add a step to a file; a kill leaves a whole line or none."""
-    line = json.dumps({"step": step, "loss": loss, "ranks": ranks, "at": time.time()}) + "\n"
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(file, line.encode())
-    finally:
-        os.close(file)
+    """Add a step to a file."""
+    notes.note(path, step=step, loss=loss, ranks=ranks)
 
 
 class Notes:
     """Follows a file that `note` writes. steps: all that was read so far, repeated steps too."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path, self.steps = Path(path), list[Step]()
-        self._read, self._rest = 0, b""
+        self.lines, self.steps = notes.Lines(path), list[Step]()
 
     def look(self) -> list[Step]:
         """What is new since the last look."""
-        if not self.path.exists():
-            return []
-        with self.path.open("rb") as file:
-            file.seek(self._read)
-            data = file.read()
-        self._read += len(data)
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        new = [Step(**json.loads(line)) for line in lines]
+        new = [Step(**told) for told in self.lines.look()]
         self.steps += new
         return new
 

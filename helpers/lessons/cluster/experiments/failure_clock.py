@@ -1,9 +1,9 @@
 """A job that fails, on a virtual clock: it works, saves, fails, restarts and works again.
 
-Two ways to the same seconds. `run` goes from event to event and tells what every replica group did;
-it takes any `Job`. `share` is for the many thousand failures that a mean needs: where everybody
-restarts, each failure begins the same game anew, so all gaps between failures are worked out at
-once. A test holds the two to the same share.
+Where everybody restarts there are two ways to the same seconds. `run` goes from event to event and
+tells what the job did. `share` is for the many thousand failures that a mean needs: each failure
+begins the same game anew, so all gaps between failures are worked out at once. A test holds the two
+to the same share. `quorum` is for replica groups, of which the failed one alone restarts.
 
 What is taken for granted: failures come at random, one after another, exponentially distributed,
 each of any GPU; a failure is noticed when it comes; a save that is interrupted is worth nothing.
@@ -11,7 +11,6 @@ each of any GPU; a failure is noticed when it comes; a save that is interrupted 
 
 from __future__ import annotations
 
-import heapq
 import math
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -78,9 +77,8 @@ def luck(failures: int, seed: int = 0) -> Luck:
 
 
 class Span(NamedTuple):
-    """What a replica group did for a while: "work", "save", "stall", "restart" or "lost" work."""
+    """What the job did for a while: "work", "save", "restart" or "lost" work."""
 
-    group: int
     what: str
     begin: float
     end: float
@@ -90,13 +88,11 @@ class Span(NamedTuple):
 class Run:
     """A job from its start to its last failure.
 
-    seconds: that passed. useful: seconds of the whole job's work that are left. wiped: how often
-    no group was left, so that all went back to the checkpoint. spans: what each group did.
+    seconds: that passed. useful: seconds of work that are left. spans: what it did.
     """
 
     seconds: float
     useful: float
-    wiped: int
     spans: list[Span] = field(default_factory=list)
 
     @property
@@ -106,121 +102,54 @@ class Run:
 
 
 def run(job: Job, interval: float, failures: Luck, spans: bool = False) -> Run:
-    """A job from event to event. interval: seconds of work between two saves.
+    """A job where everybody restarts, from event to event.
 
-    spans: whether to tell what each group did, for a picture. The job begins with a restart, as if
-    it had failed just before, and ends with the last failure. What was not saved then is lost where
-    no group is left, and counts where one is.
+    interval: seconds of work between two saves. spans: whether to tell what it did, for a picture.
+    The job begins with a restart, as if it had failed just before, and ends with the last failure.
+    What was not in a complete checkpoint at a failure is lost.
     """
-    return _Clock(job, interval, spans).run(failures)
+    _check(job, interval)
+    found = Run(0.0, 0.0)
+    for gap in (failures.gaps * job.mtbf).tolist():
+        begin, end = found.seconds, found.seconds + gap
+        now = safe = begin + job.restart  # all before `safe` is in a checkpoint
+        did = [Span("restart", begin, min(now, end))]
+        while now < end:
+            saves, trains = now + interval, now + interval + job.save
+            did.append(Span("work", now, min(saves, end)))
+            if saves < end and job.save:
+                did.append(Span("save", saves, min(trains, end)))
+            if trains + job.behind <= end:
+                safe, found.useful = trains, found.useful + interval
+            now = trains
+        found.seconds = end
+        found.spans += [
+            one._replace(what="lost") if one.what == "work" and one.begin >= safe else one
+            for one in (did if spans else [])
+        ]
+    return found
 
 
-class _Clock:
-    """The events of one run. `now` is the time; everything before it is settled."""
+def quorum(job: Job, failures: Luck) -> float:
+    """The effective share of time where only the group with the failed GPU restarts.
 
-    def __init__(self, job: Job, interval: float, spans: bool) -> None:
-        _check(job, interval)
-        self.job, self.interval = job, interval
-        self.now, self.stalled_until = 0.0, 0.0
-        self.back = [(job.restart, group) for group in range(job.groups)]  # a heap: who returns
-        self.due = [job.restart] * job.groups  # when; a failure during a restart puts it off
-        self.up = 0  # groups that are there
-        self.phase, self.left = "work", interval  # and how many seconds of it are left
-        self.done = 0.0  # work so far, in seconds of all groups
-        self.saved = 0.0  # work in the last complete checkpoint
-        self.coming: list[tuple[float, float, float]] = []  # saves: complete when, of what work
-        self.begun = self.safe = 0.0  # when the last save began, and the last complete one
-        self.wiped = 0
-        self.spans: list[Span] | None = [] if spans else None
-
-    def run(self, failures: Luck) -> Run:
-        """Up to the last failure."""
-        groups = np.minimum((failures.places * self.job.groups).astype(int), self.job.groups - 1)
-        times = np.cumsum(failures.gaps * self.job.mtbf).tolist()
-        for time, group in zip(times, groups.tolist(), strict=True):
-            self.until(time)
-            self.fail(group)
-        useful = self.done if self.up else self.saved
-        return Run(self.now, useful, self.wiped, self.spans or [])
-
-    def until(self, time: float) -> None:
-        """Let everything happen up to a time."""
-        while True:
-            working = self.up > 0 and self.now >= self.stalled_until
-            happens = [time]
-            if self.back:
-                happens.append(self.back[0][0])
-            if working:
-                happens.append(self.now + self.left)
-            elif self.up:
-                happens.append(self.stalled_until)
-            following = min(happens)
-            self.note(following, working)
-            if working:
-                if self.phase == "work":
-                    self.done += (following - self.now) * self.up / self.job.groups
-                # Not left − (following − now), which may leave a rest too small to move the clock.
-                ends = following == self.now + self.left
-                self.left = 0.0 if ends else self.left - (following - self.now)
-                self.now = following
-                if self.left == 0.0:
-                    self.turn()
-            self.now = following
-            while self.back and self.back[0][0] <= self.now:
-                self.come_back()
-            if self.now >= time:
-                return
-
-    def turn(self) -> None:
-        """From work to saving, and from saving to work."""
-        if self.phase == "work":
-            self.phase, self.left, self.begun = "save", self.job.save, self.now
-        if self.phase == "save" and self.left == 0.0:
-            self.phase, self.left = "work", self.interval
-            self.coming.append((self.now + self.job.behind, self.done, self.begun))
-
-    def come_back(self) -> None:
-        """A group takes part again."""
-        when, group = heapq.heappop(self.back)
-        if self.due[group] != when:
-            return  # it failed again meanwhile
-        self.due[group] = math.inf
-        if self.up == 0:  # all that there is now is what was saved
-            self.phase, self.left = "work", self.interval
-        self.up += 1
-
-    def fail(self, group: int) -> None:
-        """A GPU of a group fails: this one restarts, the others take a moment."""
-        if self.due[group] == math.inf:
-            self.up -= 1
-            self.stalled_until = self.now + self.job.stall
-            if self.up == 0:
-                self.lose()
-        self.due[group] = self.now + self.job.restart
-        heapq.heappush(self.back, (self.due[group], group))
-
-    def lose(self) -> None:
-        """Nobody is left: back to the last complete checkpoint."""
-        for complete, work, begun in self.coming:
-            if complete <= self.now:
-                self.saved, self.safe = work, begun
-        if self.spans is not None:
-            self.spans = [
-                one._replace(what="lost") if one.what == "work" and one.begin >= self.safe else one
-                for one in self.spans
-            ]
-        self.coming, self.done = [], self.saved
-        self.stalled_until = self.now
-        self.wiped += 1
-
-    def note(self, until: float, working: bool) -> None:
-        """What each group does until then."""
-        if self.spans is None or until <= self.now:
-            return
-        for group in range(self.job.groups):
-            here = self.due[group] == math.inf
-            what = (self.phase if working else "stall") if here else "restart"
-            self.spans.append(Span(group, what, self.now, until))
+    All groups begin with a restart. Nothing is done again, as long as one group is left.
+    """
+    groups = np.minimum((failures.places * job.groups).astype(int), job.groups - 1).tolist()
+    times = np.cumsum(failures.gaps * job.mtbf).tolist()
+    back = [job.restart] * job.groups  # when each group takes part again, or has
+    changes = [(job.restart, job.groups, 0)]  # when, groups that come or go, reasons to stand still
+    for time, group in zip(times, groups, strict=True):
+        if back[group] <= time:
+            changes += [(time, -1, 1), (time + job.stall, 0, -1)]
+        else:  # it fails again before it was back
+            changes.append((back[group], -1, 0))
+        back[group] = time + job.restart
+        changes.append((back[group], 1, 0))
+    at, come, stands = np.array(sorted(changes)).T
+    at = np.minimum(at, times[-1])
+    working = np.where(np.cumsum(stands) > 0, 0.0, np.cumsum(come))[:-1]
+    return float((working * np.diff(at)).sum() / (job.groups * times[-1]))
 
 
 def share(job: Job, interval: float | np.ndarray, failures: Luck) -> np.ndarray:
@@ -232,7 +161,7 @@ def share(job: Job, interval: float | np.ndarray, failures: Luck) -> np.ndarray:
     """
     if job.groups != 1:
         raise ValueError(
-            f"Everybody restarts in a job of 1 group; for {job.groups} there is `run`."
+            f"Everybody restarts in a job of 1 group; for {job.groups} there is `quorum`."
         )
     intervals = np.atleast_1d(np.asarray(interval, dtype=float))
     gaps = failures.gaps * job.mtbf

@@ -1,18 +1,17 @@
 """Published shares of effective time, beside what the formulas and the clock give.
 
-What is taken for granted stands with each of them, and in `failure_settings`. Settled with the
-published shares known: `sensitivity` says how much hangs on it.
+What is taken for granted stands with each of them, and in `failure_settings`; it was settled with
+the published shares known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from helpers.lessons.cluster.experiments.failure_clock import Job, Luck, luck, run, share
+from helpers.lessons.cluster.experiments.failure_clock import Job, Luck, luck, quorum, share
 from helpers.lessons.cluster.experiments.failure_settings import (
     BETWEEN_100K,
     FAILURES,
@@ -33,9 +32,7 @@ class PublishedShare(NamedTuple):
     """A published share of effective time, and ours.
 
     gpus: of the job. expected: by the formula. clock: on the clock. assumed: what ours takes for
-    granted. held: whether all of that is published by whoever ran the job, or for one like it; of
-    the others the time between failures is known second-hand alone. at_least: whether the published
-    share is a bound, "more than".
+    granted. at_least: whether the published share is a bound, "more than".
     """
 
     name: str
@@ -44,7 +41,6 @@ class PublishedShare(NamedTuple):
     expected: float
     clock: float
     assumed: str
-    held: bool = True
     at_least: bool = False
 
     @property
@@ -81,7 +77,7 @@ def published_shares(
         torchft.gpus,
         data["effective_pct"] / 100,
         quorum_share(groups, away, torchft.stall, torchft.mtbf),
-        run(torchft, every * 10.0, regular).share,
+        quorum(torchft, regular),
         f"a failure every {every} s, on the clock regularly, as there, takes the step that it "
         f"comes in, {data['step_s']} s, from all, and {away:.0f} s from its group: so that "
         f"{data['took_part']} take part",
@@ -92,7 +88,10 @@ def published_shares(
 def _on_100_000(
     interval: Interval | None, effective: Share | None, seed: int
 ) -> tuple[PublishedShare, PublishedShare]:
-    """Salpekar et al. (2026): everybody restarts, and one replica does."""
+    """Salpekar et al. (2026): everybody restarts, and one replica does.
+
+    Here the time between failures is known second-hand alone.
+    """
     from helpers.lessons.cluster.algorithms.quorum import quorum_share
 
     data = load("ft_hsdp_100k").data
@@ -108,17 +107,15 @@ def _on_100_000(
             expected_share(job, seconds, effective),
             float(share(job, seconds, luck(FAILURES, seed))),
             f"{assumed}, for which all wait, restarts of {job.restart / 60:.0f} min",
-            held=False,
         ),
         PublishedShare(
             "100 000 GPUs, one replica restarts",
             job.gpus,
             data["replicas"]["effective_pct"] / 100,
             quorum_share(few.groups, few.restart, few.stall, few.mtbf),
-            run(replace(few, save=0.0), few.mtbf, luck(5000, seed)).share,
+            quorum(few, luck(5000, seed)),
             f"a failure every {BETWEEN_100K / 60:.0f} min stops all for {few.stall / 60:.0f} min "
             f"and its group of {GROUP} for {few.restart / 60:.0f}",
-            held=False,
         ),
     )
 
@@ -155,9 +152,9 @@ def shares_by_gpus(
             else expected_share(each, seconds, effective)
             for each, seconds in zip(jobs, chosen, strict=True)
         ]
-    few = [in_groups(replace(goes_on, save=0.0, behind=0.0).on(each)) for each in gpus]
+    few = [in_groups(goes_on.on(each)) for each in gpus]
     found[f"the group of {GROUP} restarts"] = [
-        run(each, each.mtbf, luck(FAILURES // 20, seed)).share
+        quorum(each, luck(FAILURES // 20, seed))
         if clock
         else quorum_share(each.groups, each.restart, each.stall, each.mtbf)
         for each in few

@@ -14,7 +14,7 @@ Llama 3, of which Meta prints neither save, restart nor interval:
   ByteCheckpoint prints. Meta prints 5 to 20 minutes for other clusters of its own.
 - They save as often as the formula says.
 
-`failure_published` sets what follows beside the published shares, and shows what hangs on it.
+`failure_published` sets what follows beside the published shares.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.lessons.cluster.algorithms.interval import young_interval
 from helpers.lessons.cluster.experiments.failure_clock import Job, best_on_clock, luck, share
 from helpers.notebook.published import load
 
@@ -125,16 +126,14 @@ def _daly(minutes: float) -> Job:
 class Compared(NamedTuple):
     """A setting's interval by the formula beside the best one on the clock, in seconds.
 
-    young: Young's first approximation. best: the mean over the seeds, and spread: how far apart
-    these were, as a share of it. share: on the clock with the formula's interval, and most: with
-    the best one.
+    young: Young's first approximation. best: the mean over the seeds. share: on the clock with the
+    formula's interval, and most: with the best one.
     """
 
     setting: Setting
     formula: float
     young: float
     best: float
-    spread: float
     share: float
     most: float
 
@@ -167,14 +166,12 @@ def compare(
         job = setting.job
         chosen = float(interval(job.save, job.restart, job.gpu_hours, job.gpus))
         tops = [best_on_clock(job, each) for each in lucks]
-        intervals = np.array([top[0] for top in tops])
         found.append(
             Compared(
                 setting,
                 chosen,
-                math.sqrt(2 * job.save * job.mtbf),
-                float(intervals.mean()),
-                float(np.ptp(intervals) / intervals.mean()),
+                young_interval(job.save, job.mtbf),
+                float(np.mean([top[0] for top in tops])),
                 float(np.mean([share(job, chosen, each) for each in lucks])),
                 float(np.mean([top[1] for top in tops])),
             )

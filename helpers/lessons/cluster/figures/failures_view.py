@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,22 +32,15 @@ from helpers.notebook.style import (
 )
 from helpers.notebook.tables import Table
 
-DOES: dict[str, dict[str, Any]] = {
-    "work": {"facecolor": GREEN, "hatch": ""},
-    "lost": {"facecolor": "#F3C9B0", "hatch": "xxxx"},
-    "save": {"facecolor": ORANGE, "hatch": "////"},
-    "stall": {"facecolor": "#DDDDDD", "hatch": "...."},
-    "restart": {"facecolor": SKY, "hatch": "\\\\\\\\"},
+# What a job does, as the legend names it, and how it is drawn.
+DOES: dict[str, tuple[str, dict[str, Any]]] = {
+    "work": ("work", {"facecolor": GREEN, "hatch": ""}),
+    "lost": ("lost work", {"facecolor": "#F3C9B0", "hatch": "xxxx"}),
+    "save": ("saving", {"facecolor": ORANGE, "hatch": "////"}),
+    "restart": ("restarting", {"facecolor": SKY, "hatch": "\\\\\\\\"}),
 }
 TICKS = (1, 10, 60, 600, 3600, 36_000, 432_000, 4_320_000)  # seconds, on an axis of intervals
 SEEN = 0.002  # of the width: what is shorter has no place in the legend
-NAMES = {
-    "work": "work",
-    "lost": "lost work",
-    "save": "saving",
-    "stall": "standing still",
-    "restart": "restarting",
-}
 
 
 def said(seconds: float) -> str:
@@ -116,76 +109,78 @@ def promises_words(version: str) -> str:
 
 
 def show_runs(runs: Mapping[str, Run], caption: str) -> None:
-    """Rows of replica groups, a panel a job: what each did, by hours of the clock."""
-    rows = [1 + max(span.group for span in each.spans) for each in runs.values()]
-    figure, panels = axes(rows=len(runs), height=0.7 + sum(0.8 + 0.22 * each for each in rows))
+    """What each job did, a panel a job, by hours of the clock."""
+    figure, panels = axes(rows=len(runs), height=0.7 + 1.02 * len(runs))
     panels = [panels] if len(runs) == 1 else list(panels)
-    told, seen = [], set()
-    end = max(each.seconds for each in runs.values())
-    for ax, groups, (name, each) in zip(panels, rows, runs.items(), strict=True):
-        for what, look in DOES.items():
-            for group in range(groups):
-                bars = [
-                    (span.begin / 3600, (span.end - span.begin) / 3600)
-                    for span in each.spans
-                    if span.group == group and span.what == what
-                ]
-                if bars:
-                    if max(length for _, length in bars) > SEEN * end / 3600:
-                        seen.add(what)
-                    ax.broken_barh(bars, (group - 0.4, 0.8), edgecolor="white", linewidth=0.3,
-                                   **look)  # fmt: skip
-        ax.set(xlim=(0, end / 3600), ylim=(groups - 0.5, -0.5), ylabel="group" * (groups > 1))
-        ax.set_yticks(range(groups) if groups > 1 else [])
+    told, seen = [], {}
+    end = max(each.seconds for each in runs.values()) / 3600
+    for ax, (name, each) in zip(panels, runs.items(), strict=True):
+        for what, (label, look) in DOES.items():
+            bars = [
+                (span.begin / 3600, (span.end - span.begin) / 3600)
+                for span in each.spans
+                if span.what == what
+            ]
+            drawn = ax.broken_barh(bars, (-0.4, 0.8), edgecolor="white", linewidth=0.3, **look)
+            if max((length for _, length in bars), default=0.0) > SEEN * end:
+                seen[label] = drawn
+        ax.set(xlim=(0, end), ylim=(0.5, -0.5), yticks=[])
         ax.grid(axis="y", visible=False)
         ax.set_title(f"{name}: {100 * each.share:.1f} % effective", loc="left")
         told.append(f"{name}: {100 * each.share:.1f} % of {said(each.seconds)} is effective")
     panels[-1].set_xlabel("hours of the clock")
-    _kinds(panels[0], [what for what in DOES if what in seen])
-    show(figure, caption, f"What each replica group does, by time. {'; '.join(told)}.")
-
-
-def _kinds(ax: Any, kinds: Sequence[str]) -> None:
-    from matplotlib.patches import Patch
-
-    patches = [Patch(label=NAMES[what], edgecolor="white", **DOES[what]) for what in kinds]
-    look = {"fontsize": 8, "handlelength": 1.4, "columnspacing": 1.0}
-    ax.legend(handles=patches, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, **look)
+    panels[0].legend(
+        seen.values(), seen, loc="lower right", bbox_to_anchor=(1, 1), ncols=3,
+        fontsize=8, handlelength=1.4, columnspacing=1.0,
+    )  # fmt: skip
+    show(figure, caption, f"What the job does, by time. {'; '.join(told)}.")
 
 
 # --- the share of time ----------------------------------------------------------------------------
 
 
-def show_intervals(job: Job, interval: Interval | None, effective: Share | None) -> None:
+class Curves(NamedTuple):
+    """Shares over `seconds` of work between two saves, and at the interval that is chosen."""
+
+    seconds: np.ndarray
+    formula: np.ndarray
+    clock: np.ndarray
+    chosen: float
+    there: float
+
+
+def curves_of(job: Job, interval: Interval, effective: Share) -> Curves:
+    """Both shares for intervals around the formula's choice."""
+    chosen = chosen_for(job, interval)
+    seconds = np.geomspace(max(job.behind - job.save, chosen / 30, 1e-3), chosen * 30, 61)
+    formula = [expected_share(job, each, effective) for each in seconds.tolist()]
+    there = expected_share(job, chosen, effective)
+    clock = share(job, seconds, luck(20_000, 1))
+    return Curves(seconds, np.array(formula), clock, chosen, there)
+
+
+def show_intervals(job: Job, interval: Interval, effective: Share) -> None:
     """Useful time over the work between two saves, of a job that waits for all saves: by the
     formula and on the clock, and the interval that is chosen."""
     figure, ax = axes(height=3.6)
-    chosen, best = _share_over_interval(ax, job, interval, effective, failures=20_000)
+    curves = curves_of(job, interval, effective)
+    _draw(ax, curves)
     show(
         figure,
         "The share of time that is of use, over the work between two saves, of Llama 3's job if "
         "all waited for a save. The top is flat: half or twice the best interval costs little, ten "
         "times costs much.",
-        _interval_words(job, chosen, best),
+        _interval_words(job, curves),
     )
 
 
-def _share_over_interval(
-    ax: Any, job: Job, interval: Interval | None, effective: Share | None, failures: int
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Draw it. Returns: the formula's choice and the clock's best point, each with its share."""
-    chosen = chosen_for(job, interval)
-    least = max(job.behind - job.save, chosen / 30, 1e-3)
-    seconds = np.geomspace(least, chosen * 30, 61)
-    on_clock = share(job, seconds, luck(failures, 1))
-    curve = [expected_share(job, each, effective) for each in seconds.tolist()]
-    minutes = seconds / 60
-    ax.plot(minutes, 100 * np.array(curve), **modelled(label="formula"))
+def _draw(ax: Any, curves: Curves) -> None:
+    minutes, chosen = curves.seconds / 60, curves.chosen
+    ax.plot(minutes, 100 * curves.formula, **modelled(label="formula"))
     dots = measured(BLUE, "on the clock")
-    ax.plot(minutes[::3], 100 * on_clock[::3], markersize=4, **dots)
-    there = expected_share(job, chosen, effective)
+    ax.plot(minutes[::3], 100 * curves.clock[::3], markersize=4, **dots)
     ax.axvline(chosen / 60, color=GREY, linewidth=1, linestyle="--")
-    ax.plot(chosen / 60, 100 * there, "*", color="#222222", markersize=13,
+    ax.plot(chosen / 60, 100 * curves.there, "*", color="#222222", markersize=13,
             label=f"the formula’s choice, {said(chosen)}")  # fmt: skip
     ax.set(xscale="log", xlabel="work between two saves", ylabel="effective time (%)")
     ax.set_ylim(0, 100)
@@ -193,17 +188,16 @@ def _share_over_interval(
     ax.set_xticks([each / 60 for each in ticks], [said(each) for each in ticks])
     ax.minorticks_off()
     ax.legend(loc="lower center", fontsize=9)
-    top = int(np.argmax(on_clock))
-    return (chosen, there), (float(seconds[top]), float(on_clock[top]))
 
 
-def _interval_words(job: Job, chosen: tuple[float, float], best: tuple[float, float]) -> str:
+def _interval_words(job: Job, curves: Curves) -> str:
+    top = int(np.argmax(curves.clock))
     return (
         f"Effective share of time against the work between two saves, logarithmic, for "
         f"{job.gpus} GPU{'s' * (job.gpus > 1)} that fail every {said(job.mtbf)} together, saves of "
         f"{said(job.save)} and restarts of {said(job.restart)}: the formula chooses "
-        f"{said(chosen[0])}, which leaves {100 * chosen[1]:.1f} %; of those drawn the clock finds "
-        f"{said(best[0])} best, with {100 * best[1]:.1f} %."
+        f"{said(curves.chosen)}, which leaves {100 * curves.there:.1f} %; of those drawn the clock "
+        f"finds {said(curves.seconds[top])} best, with {100 * curves.clock[top]:.1f} %."
     )
 
 
@@ -264,40 +258,24 @@ def _job(GPUs: int, years_a_GPU: float, save_s: float, restart_min: float) -> Jo
     return Job(years_a_GPU * 365.25 * 24, GPUs, save_s, 60 * restart_min)
 
 
-def knobs_picture(
-    interval: Interval,
-    effective: Share,
-    GPUs: int,
-    years_a_GPU: float,
-    save_s: float,
-    restart_min: float,
-) -> Any:
-    """The effective share over the interval for a job of one's own, and the formula's choice."""
+def knobs_picture(interval: Interval, effective: Share, **knobs: Any) -> Any:
+    """The effective share over the interval for a job of one's own, and the formula's choice.
+
+    knobs: as `_job` takes them.
+    """
     figure, ax = axes(height=3.8)
     fix_layout(figure, left=0.1, right=0.985, bottom=0.13, top=0.92)
-    job = _job(GPUs, years_a_GPU, save_s, restart_min)
-    (chosen, there), _ = _share_over_interval(ax, job, interval, effective, failures=20_000)
+    job = _job(**knobs)
+    curves = curves_of(job, interval, effective)
+    _draw(ax, curves)
     ax.set_title(
-        f"a failure every {said(job.mtbf)}; save after {said(chosen)} of work: "
-        f"{100 * there:.1f} % effective",
+        f"a failure every {said(job.mtbf)}; save after {said(curves.chosen)} of work: "
+        f"{100 * curves.there:.1f} % effective",
         loc="left",
     )
     return figure
 
 
-def knobs_words(
-    interval: Interval,
-    effective: Share,
-    GPUs: int,
-    years_a_GPU: float,
-    save_s: float,
-    restart_min: float,
-) -> str:
+def knobs_words(interval: Interval, effective: Share, **knobs: Any) -> str:
     """What `knobs_picture` shows."""
-    job = _job(GPUs, years_a_GPU, save_s, restart_min)
-    chosen = chosen_for(job, interval)
-    seconds = np.geomspace(max(chosen / 30, 1e-3), chosen * 30, 61)
-    on_clock = share(job, seconds, luck(20_000, 1))
-    top = int(np.argmax(on_clock))
-    there = expected_share(job, chosen, effective)
-    return _interval_words(job, (chosen, there), (float(seconds[top]), float(on_clock[top])))
+    return _interval_words(_job(**knobs), curves_of(_job(**knobs), interval, effective))
