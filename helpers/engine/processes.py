@@ -19,13 +19,7 @@ from helpers.engine.own_time import Limit, OwnTime, descendants
 from helpers.engine.plan import Failure, Plan
 from helpers.engine.trace import Event, RankStats, Results, Stats, Trace, with_computing
 from helpers.engine.waiting import LOOK_SECONDS, TELLS_ENDINGS, Patience, Watch, is_ending
-from helpers.engine.wire import (
-    Parcel,
-    anonymous_file,
-    pack_function,
-    receive_message,
-    unpack_value,
-)
+from helpers.engine.wire import Parcel, anonymous_file, pack_function, receive_message, unpack_value
 
 if TYPE_CHECKING:
     from helpers.engine.hosts.network import Network
@@ -106,12 +100,7 @@ class LocalRun:
     """One run while it goes on: sockets to the ranks, what they have answered and printed."""
 
     def __init__(
-        self,
-        client: Client,
-        plan: Plan,
-        parcel: Parcel,
-        show: bool,
-        names: Sequence[str] = (),
+        self, client: Client, plan: Plan, parcel: Parcel, show: bool, names: Sequence[str] = ()
     ) -> None:
         self.client, self.plan, self.show = client, plan, show
         self.names = list(names) or [f"rank {rank}" for rank in range(plan.size)]

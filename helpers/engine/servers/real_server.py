@@ -11,15 +11,7 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 
-from helpers.engine.servers.job import (
-    Answer,
-    Plan,
-    Request,
-    State,
-    Table,
-    check_like,
-    dumps,
-)
+from helpers.engine.servers.job import Answer, Plan, Request, State, Table, check_like, dumps
 from helpers.engine.servers.parameter_server import Message, Reply
 from helpers.engine.servers.rule import Push
 from helpers.engine.servers.training import bytes_of
