@@ -36,7 +36,7 @@ def observe_apart(
     except RankFailed as error:
         return [Observation(trouble="failed", kind=error.kind, text=error.message)]
     except RankDied as error:
-        return [Observation(trouble="died", text=error.report)]
+        return [Observation(trouble="died", text=error.how)]
     except RunError as error:
         return [Observation(trouble="died", text=str(error))]
     except (TypeError, AttributeError, ImportError) as error:
@@ -79,6 +79,6 @@ def _blind(case: Case) -> Case:
 
 def _run(job: Callable[[], Any], exercise: Exercise, seconds: float) -> Any:
     """seconds: of its own time. Raises what `call_apart` does."""
-    from helpers.engine.call import call_apart
+    from helpers.engine.processes import call_apart
 
     return call_apart(job, exercise.framework, seconds)

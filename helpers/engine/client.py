@@ -11,14 +11,14 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from helpers.engine.errors import NoHosts, RunError, RunInterrupted
-from helpers.engine.plan import Plan, forks
-from helpers.engine.spawned import TIMES
+from helpers.engine.plan import Plan
 from helpers.engine.wire import receive_message, send_message
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +29,7 @@ _QUIET = {
     "TF_ENABLE_ONEDNN_OPTS": "0",
     "OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES",
 }
-START_SECONDS = 600  # starting is the machine's time: this only ends what hangs
+START_SECONDS = 3000  # starting is the machine's time: this only ends what hangs
 SERVER_GONE = (
     "The server process from which the ranks are forked has ended; the next run starts a new one. "
     "Was memory short?"
@@ -95,14 +95,13 @@ class Client:
 
         Raises RunError where there cannot be so many, or where the server does not answer.
         """
-        seconds = START_SECONDS * (1 if forks() else TIMES)
-        self.socket.settimeout(seconds)
+        self.socket.settimeout(START_SECONDS)
         try:
             send_message(self.socket, pickle.dumps(("start", plan)), tuple(fds))
             what, detail = self._expect("started", "refused")
         except TimeoutError:
             raise RunError(
-                f"The ranks did not start within {seconds} s. Is the machine overloaded?"
+                f"The ranks did not start within {START_SECONDS} s. Is the machine overloaded?"
             ) from None
         except (EOFError, OSError):
             raise RunError(SERVER_GONE) from None
@@ -153,6 +152,16 @@ class Client:
             kind, *rest = pickle.loads(receive_message(self.socket)[0])
             if kind in kinds:
                 return kind, rest[0] if rest else None
+
+
+def environment(given: Collection[str]) -> dict[str, str | None]:
+    """The notebook's environment as the ranks see it, without what belongs to another job.
+
+    given: what the server was started with; None for what the notebook has deleted since.
+    """
+    private = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "TF_CONFIG")
+    now = {name: value for name, value in os.environ.items() if name not in private}
+    return {**dict.fromkeys(given), **now}
 
 
 _clients: dict[tuple[str, bool], Client] = {}

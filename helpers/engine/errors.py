@@ -44,7 +44,14 @@ class RankFailed(RunError):
 
 
 class RankDied(RunError):
-    """A rank's process ended without an answer: killed, out of memory, or `os._exit`."""
+    """A rank's process ended without an answer: killed, out of memory, or `os._exit`.
+
+    how: that alone, in words.
+    """
+
+    def __init__(self, report: str, ranks: tuple[int, ...], how: str = "") -> None:
+        super().__init__(report, ranks)
+        self.how = how
 
 
 class NodeDied(RankDied):

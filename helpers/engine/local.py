@@ -103,13 +103,7 @@ class LocalComm(RealComm):
     """A rank among processes of one machine."""
 
     def __init__(
-        self,
-        rank: int,
-        size: int,
-        device: Any,
-        recorder: Recorder,
-        mailbox: Mailbox,
-        lane: int = 0,
+        self, rank: int, size: int, device: Any, recorder: Recorder, mailbox: Mailbox, lane: int = 0
     ) -> None:
         super().__init__(rank, size, device, recorder, lane)
         self._mailbox = mailbox

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Collection
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from helpers.engine.hosts.network import INTERFACE, Network
+if TYPE_CHECKING:
+    from helpers.engine.hosts.network import Network
 
 START = "COURSE_START"  # "spawn": as on a system without fork
 
@@ -23,7 +23,8 @@ class Plan(NamedTuple):
 
     The descriptors that come with it: the board, then for each rank its control socket, its
     output, and the file for its stack and its chatter; last the parcel's file, where it has one.
-    transport: "none" for a single call, which has no comm and no world.
+    transport: "none" for a single call, which has no comm and no world, and seconds of its own
+    time.
     """
 
     size: int
@@ -42,6 +43,8 @@ class Plan(NamedTuple):
     def interface(self) -> str:
         """The name of the network interface that leads to the other ranks."""
         if self.network is not None:
+            from helpers.engine.hosts.network import INTERFACE
+
             return INTERFACE
         return "lo0" if sys.platform == "darwin" else "lo"
 
@@ -66,13 +69,3 @@ class Origin(NamedTuple):
     how: str
     text: str
     frames: traceback.StackSummary
-
-
-def environment(given: Collection[str]) -> dict[str, str | None]:
-    """The notebook's environment as the ranks see it, without what belongs to another job.
-
-    given: what the server was started with; None for what the notebook has deleted since.
-    """
-    private = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "TF_CONFIG")
-    now = {name: value for name, value in os.environ.items() if name not in private}
-    return {**dict.fromkeys(given), **now}

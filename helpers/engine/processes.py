@@ -9,25 +9,20 @@ import selectors
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from helpers.engine import report
-from helpers.engine.board import Board
-from helpers.engine.client import SERVER_GONE, Client, client_for
+from helpers.engine.board import Board, RankOutput, show_output
+from helpers.engine.client import SERVER_GONE, Client, client_for, environment
 from helpers.engine.errors import RunError, RunInterrupted
-from helpers.engine.hosts.network import Network
-from helpers.engine.output import RankOutput, show_output
 from helpers.engine.own_time import Limit, OwnTime, descendants
-from helpers.engine.plan import Failure, Plan, environment
+from helpers.engine.plan import Failure, Plan
 from helpers.engine.trace import Event, RankStats, Results, Stats, Trace, with_computing
 from helpers.engine.waiting import LOOK_SECONDS, TELLS_ENDINGS, Patience, Watch, is_ending
-from helpers.engine.wire import (
-    Parcel,
-    anonymous_file,
-    pack_function,
-    receive_message,
-    unpack_value,
-)
+from helpers.engine.wire import Parcel, anonymous_file, pack_function, receive_message, unpack_value
+
+if TYPE_CHECKING:
+    from helpers.engine.hosts.network import Network
 
 DEATH_SECONDS = 0.1  # after its connections have closed, a process has ended by then, mostly
 
@@ -51,38 +46,50 @@ def run_processes(
     show: bool = True,
     names: Sequence[str] = (),
     network: Network | None = None,
-    own_time: float | None = None,
 ) -> Results:
     """Run `fn(comm, *args)` on real ranks; see `helpers.run` for what comes back and is raised.
 
-    own_time: seconds that all ranks together may compute, and as many that all may sleep. Raises
-    `own_time.Late` after these.
     names: what stands before what the ranks print, if not "rank 0" and so on. network: the
     virtual hosts that they are on. Raises NoHosts where this machine gives none.
     """
+    given = framework, transport, device, threads, timeout
+    return _ended(fn, args, ranks, given, network, show, names).results()
+
+
+def call_apart(fn: Callable[[], Any], framework: str, own_time: float) -> Any:
+    """What `fn()` returns, in a process that is gone afterwards, without a world.
+
+    own_time: seconds that it may compute, and as many that it may sleep; `own_time.Late` is raised
+    behind these, and `own_time.Undecided` where the machine is too busy to tell. Otherwise it ends
+    as a run of one rank does; what it prints is not shown.
+    """
+    given = framework, "none", "cpu", 1, own_time
+    return _ended(fn, (), 1, given).answers[0][0]
+
+
+def _ended(
+    fn: Callable[..., Any],
+    args: Sequence[Any],
+    ranks: int,
+    given: tuple[str, str, str | None, int, float],
+    network: Network | None = None,
+    show: bool = False,
+    names: Sequence[str] = (),
+) -> LocalRun:
+    """A run that has come to its end. given: what a plan has from its framework to its time-out."""
     parcel = pack_function(fn, args)
     try:
         while True:
-            client = client_for(framework, network is not None)
+            client = client_for(given[0], network is not None)
             with client.lock:
                 if not client.alive:  # another thread's run took the server down
                     continue
-                plan = Plan(
-                    ranks,
-                    framework,
-                    transport,
-                    device,
-                    threads,
-                    timeout,
-                    environment(client.given),
-                    [path or os.getcwd() for path in sys.path],
-                    os.getcwd(),
-                    parcel.head,
-                    network,
-                )
-                run = LocalRun(client, plan, parcel, show, names, own_time)
+                path = [folder or os.getcwd() for folder in sys.path]
+                here = environment(client.given), path, os.getcwd(), parcel.head
+                run = LocalRun(client, Plan(ranks, *given, *here, network), parcel, show, names)
                 try:
-                    return run.results()
+                    run.finish()
+                    return run
                 finally:
                     run.close()
     finally:
@@ -93,13 +100,7 @@ class LocalRun:
     """One run while it goes on: sockets to the ranks, what they have answered and printed."""
 
     def __init__(
-        self,
-        client: Client,
-        plan: Plan,
-        parcel: Parcel,
-        show: bool,
-        names: Sequence[str] = (),
-        own_time: float | None = None,
+        self, client: Client, plan: Plan, parcel: Parcel, show: bool, names: Sequence[str] = ()
     ) -> None:
         self.client, self.plan, self.show = client, plan, show
         self.names = list(names) or [f"rank {rank}" for rank in range(plan.size)]
@@ -118,8 +119,6 @@ class LocalRun:
             if isinstance(error, KeyboardInterrupt):
                 raise RunInterrupted("The run was interrupted before its ranks started.") from None
             raise
-        self.patience = Patience(plan.timeout, self.processes)
-        self.limit = Limit(OwnTime(self.processes), own_time) if own_time else None
 
     def start(self, board: int, parcel: Parcel) -> list[int]:
         """Make what connects the ranks with this process, and fork them; returns their ids."""
@@ -146,7 +145,7 @@ class LocalRun:
         """Those of the ranks, and of all that they have started."""
         return [pid for rank in self.pids for pid in descendants(rank)]
 
-    def results(self) -> Results:
+    def finish(self) -> None:
         """Wait for every rank. Raises RunError or RunInterrupted as soon as one goes wrong."""
         try:
             self.supervise()
@@ -161,24 +160,40 @@ class LocalRun:
                 self.client_end()
             if self.show:
                 show_output(["", *(output.text for output in self.outputs[1:])], self.names)
-        return self.collect()
 
     def supervise(self) -> None:
         """Handle what the ranks send until all have answered."""
-        watch = Watch(self, lambda: report.deadlocked(self))
+        check = self.own_time() if self.plan.transport == "none" else self.time()
         for rank, control in enumerate(self.controls):
             self.selector.register(control, selectors.EVENT_READ, ("control", rank))
             self.selector.register(self.outputs[rank].fd, selectors.EVENT_READ, ("output", rank))
         self.selector.register(self.client.socket, selectors.EVENT_READ, ("server", -1))
         while len(self.answers) < self.plan.size:
-            left = self.patience.left
-            if left <= 0:
-                raise report.timed_out(self)
-            for key, _ in self.selector.select(min(left, LOOK_SECONDS)):
+            for key, _ in self.selector.select(min(check(), LOOK_SECONDS)):
                 self.handle(*key.data)
+
+    def time(self) -> Callable[[], float]:
+        """What looks whether time is over or nobody can go on; gives the seconds that are left."""
+        patience = Patience(self.plan.timeout, self.processes)
+        watch = Watch(self, lambda: report.deadlocked(self))
+
+        def check() -> float:
             watch.look()
-            if self.limit is not None:
-                self.limit.check()
+            if (left := patience.left) <= 0:
+                raise report.timed_out(self)
+            return left
+
+        return check
+
+    def own_time(self) -> Callable[[], float]:
+        """The same for a single call, which has seconds of its own."""
+        limit = Limit(OwnTime(self.processes), self.plan.timeout)
+
+        def check() -> float:
+            limit.check()
+            return LOOK_SECONDS
+
+        return check
 
     def handle(self, what: str, rank: int) -> None:
         """One thing has come: output, an answer, or the end of a process."""
@@ -251,7 +266,7 @@ class LocalRun:
                     found[rank] = answer[1]
         return found
 
-    def collect(self) -> Results:
+    def results(self) -> Results:
         """Put the ranks' answers together."""
         order = range(self.plan.size)
         accounts = [self.answers[rank][1] for rank in order]

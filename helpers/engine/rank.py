@@ -93,8 +93,8 @@ def die_with_server() -> None:
 
 def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: socket.socket) -> None:
     """Run the function and send what it returned, or what it raised."""
-    if plan.transport == "none":
-        return answer_alone(plan, fds, control)
+    from helpers.engine import worlds
+
     board = Board(fds[0], plan.size)
     recorder = Recorder(rank, board)
     span, me = (0.0, 0.0), os.getpid()
@@ -116,13 +116,19 @@ def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: soc
         send("failure", pack_value(describe_failure(error, recorder, others)))
 
     try:
-        comm = make_comm(rank, plan, mailbox, recorder, board)
-        comm.fail = fail
+        if plan.transport == "none":
+            worlds.take_threads(plan)
+        else:
+            comm = make_comm(rank, plan, mailbox, recorder, board)
+            comm.fail = fail
         fn, args = unpack_value(Parcel(plan.head, fds[-1]))
         recorder.goes_on(0)
         start = time.perf_counter()
-        value = fn(comm, *args)
-        comm.finish()
+        if comm is None:
+            value = fn(*args)
+        else:
+            value = fn(comm, *args)
+            comm.finish()
         span = (start, time.perf_counter())
         recorder.goes_on(0, "returned")
         parcel = pack_answer(rank, value)
@@ -133,25 +139,6 @@ def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: soc
     if os.getpid() != me:
         end_child(None)
     return send("value", parcel)
-
-
-def answer_alone(plan: Plan, fds: list[int], control: socket.socket) -> None:
-    """Run a function that is no rank's, and send what it returned, or what it raised."""
-    from helpers.engine import worlds
-
-    me = os.getpid()
-    try:
-        worlds.take_threads(plan)
-        fn, args = unpack_value(Parcel(plan.head, fds[-1]))
-        what, parcel = "value", pack_answer(0, fn(*args))
-    except BaseException as error:
-        if os.getpid() != me:
-            end_child(error)
-        what, parcel = "failure", pack_value(describe_failure(error))
-    if os.getpid() != me:
-        end_child(None)
-    body = pickle.dumps((what, parcel.head), protocol=5)
-    send_message(control, body, () if parcel.fd is None else (parcel.fd,))
 
 
 def end_child(error: BaseException | None) -> NoReturn:

@@ -94,15 +94,17 @@ def died(run: Run, rank: int, code: int) -> RankDied:
     else:
         how = f"ended its process with exit code {code} and gave no answer"
     report = f"Rank {rank} of {run.plan.size} {how}. When it ended it {past(run, rank)}."
+    how = f"it {how}."
     if code == -signal.SIGKILL:
-        report += " Somebody killed it, or the machine ran out of memory."
+        report += (why := " Somebody killed it, or the machine ran out of memory.")
+        how += why
     elif code < 0 and sys.platform == "darwin" and forks():
         report += f" {ON_MACOS}"
     stack = "".join(clean(read_stack(run.stacks[rank])).format())
     if stack:
         report += f"\nTraceback of rank {rank} (most recent call last):\n{stack.rstrip()}"
     report += kept(run.stacks[rank], f"rank {rank}")
-    return RankDied(report, (rank,))
+    return RankDied(report, (rank,), how)
 
 
 def past(run: Run, rank: int) -> str:

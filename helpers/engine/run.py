@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helpers.engine.hosts.network import Network, network
 from helpers.engine.trace import Results
+
+if TYPE_CHECKING:
+    from helpers.engine.hosts.network import Network
 
 FRAMEWORKS = ("torch", "tensorflow", "horovod")
 MAX_PROCESSES = 64
@@ -124,6 +126,8 @@ def take_network(engine: str, ranks: int | None, options: dict[str, Any]) -> Net
         if "switch" in options:
             raise ValueError("switch is what lies between hosts: give hosts= as well.")
         return None
+    from helpers.engine.hosts.network import network
+
     bandwidth = options.pop("bandwidth", 1e9 if engine == "virtual" else None)
     each = options.pop("ranks_per_host", None)
     return network(ranks, options.pop("hosts", None), each, bandwidth)

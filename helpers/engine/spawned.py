@@ -22,8 +22,6 @@ from helpers.engine.plan import Plan
 from helpers.engine.rank import be_rank, rank_fds
 from helpers.engine.wire import anonymous_file
 
-TIMES = 5  # how many times as long as forked ranks these may take to start
-
 
 def spawn(plan: Plan, fds: list[int], mailbox: Mailbox, modules: Sequence[str]) -> list[int]:
     """Start the ranks of one run; returns their process ids once all have loaded these modules.

@@ -15,11 +15,11 @@ from typing import Any
 import torch
 
 from helpers.engine import places
+from helpers.engine.board import show_output
 from helpers.engine.copies import Copies, RandomStates
 from helpers.engine.deadlock import State, duration, place_lines, rank_words, sentences, tell
 from helpers.engine.errors import Deadlock, RankFailed, RunError, RunInterrupted, RunTimeout
 from helpers.engine.hosts.network import Bandwidth, Network, bytes_a_second
-from helpers.engine.output import show_output
 from helpers.engine.scheduler import Scheduler, Task
 from helpers.engine.trace import RankStats, Results, Stats, Trace
 from helpers.engine.virtual_comm import Lane, VirtualComm, World

@@ -27,7 +27,7 @@ from helpers.engine.tensors import memory_of
 INLINE_BYTES = 1 << 16
 _ALIGN = 64
 _IN_MEMORY = "/dev/shm"
-_HEAD = struct.Struct("!QB")
+HEAD = struct.Struct("!QB")  # before each message: how long it is, and how many descriptors come
 # Of classes that were written in a cell: what was sent from here, and of what copies are copies.
 _sent: weakref.WeakSet[type] = weakref.WeakSet()
 _originals: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
@@ -145,7 +145,7 @@ def unpack_value(parcel: Parcel, mapped: bool = True) -> Any:
 
 def send_message(sock: socket.socket, message: bytes, fds: tuple[int, ...] = ()) -> None:
     """Send bytes and file descriptors over a Unix stream socket."""
-    head = _HEAD.pack(len(message), len(fds))
+    head = HEAD.pack(len(message), len(fds))
     sent = socket.send_fds(sock, [head], list(fds)) if fds else sock.send(head)
     if sent < len(head):
         sock.sendall(head[sent:])
@@ -155,15 +155,15 @@ def send_message(sock: socket.socket, message: bytes, fds: tuple[int, ...] = ())
 def receive_message(sock: socket.socket) -> tuple[bytes, list[int]]:
     """The next message and its descriptors. Raises EOFError where the other side has gone."""
     head, fds = b"", []
-    while len(head) < _HEAD.size:
-        part, new, _, _ = socket.recv_fds(sock, _HEAD.size - len(head), 253)
+    while len(head) < HEAD.size:
+        part, new, _, _ = socket.recv_fds(sock, HEAD.size - len(head), 253)
         for fd in new:
             os.set_inheritable(fd, False)
         fds += new
         if not part:
             raise EOFError("the other side of the socket has gone")
         head += part
-    length, count = _HEAD.unpack(head)
+    length, count = HEAD.unpack(head)
     if len(fds) != count:
         raise EOFError(f"{len(fds)} of {count} file descriptors arrived")
     body = bytearray(length)

@@ -18,10 +18,10 @@ from typing import Any, NoReturn
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.spec import Observation
-from helpers.engine.client import Client
+from helpers.engine.client import Client, environment
 from helpers.engine.errors import Deadlock, RankFailed, RunError, RunTimeout
 from helpers.engine.plan import Plan
-from helpers.engine.processes import LocalRun, environment, pack_function
+from helpers.engine.processes import LocalRun, pack_function
 from helpers.engine.server import Server, adopt_orphans, end_descendants
 from helpers.engine.trace import Results
 
@@ -95,6 +95,7 @@ def _run(
         )
         run = LocalRun(client, plan, parcel, show=False)
         try:
+            run.finish()
             return run.results()
         finally:
             run.close()

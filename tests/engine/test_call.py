@@ -13,10 +13,10 @@ import psutil
 import pytest
 import torch
 
-from helpers.engine.call import call_apart
 from helpers.engine.client import client_for
 from helpers.engine.errors import RankDied, RankFailed, RunInterrupted
 from helpers.engine.own_time import Late
+from helpers.engine.processes import call_apart
 
 pytestmark = pytest.mark.real
 
@@ -57,9 +57,9 @@ def kills_itself() -> None:
 @pytest.mark.parametrize(
     ("fn", "said"),
     [
-        (lambda: os._exit(3), "exit code 3, and no answer."),
-        (forks_and_ends, "exit code 3, and no answer."),
-        (kills_itself, r"it was killed by signal 9 \(SIGKILL\)"),
+        (lambda: os._exit(3), "exit code 3 and gave no answer"),
+        (forks_and_ends, "exit code 3 and gave no answer"),
+        (kills_itself, r"was killed by signal 9 \(SIGKILL\)"),
     ],
 )
 def test_an_end_is_told_and_leaves_nothing(fn: Callable[[], Any], said: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -55,3 +56,15 @@ def test_a_check_goes_through_fifteen_files_at_most() -> None:
 
 def _rank(comm: Any) -> int:
     return int(comm.rank)
+
+
+def test_a_run_on_processes_loads_no_other_engine() -> None:
+    code = (
+        "import helpers, sys; helpers.run(id, ranks=1, show=False)\n"
+        "print([m for m in sys.modules if m.startswith(tuple(sys.argv[1:]))])"
+    )
+    others = [f"helpers.engine.{name}" for name in ("hosts", "servers", "slurm", "virtual")]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *others], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

@@ -7,13 +7,13 @@ import pickle
 import time
 from typing import Any
 
+from helpers.engine.board import RankOutput, show_output
 from helpers.engine.cluster import report
 from helpers.engine.cluster.bar import Bar
 from helpers.engine.cluster.folder import Outcome, RunFolder
 from helpers.engine.cluster.launchers import Job
 from helpers.engine.cluster.slurm import State
 from helpers.engine.errors import RunError, RunInterrupted
-from helpers.engine.output import RankOutput, show_output
 from helpers.engine.trace import Event, RankStats, Results, Stats, Trace, with_computing
 
 LOOK = 0.1  # seconds between two looks into the folder

@@ -38,11 +38,7 @@ def rate(value: Bandwidth, name: str) -> float:
 
 
 def place(
-    hosts: Hosts | None,
-    bandwidth: Bandwidths,
-    switch: Bandwidth,
-    servers: int,
-    workers: int,
+    hosts: Hosts | None, bandwidth: Bandwidths, switch: Bandwidth, servers: int, workers: int
 ) -> Places | None:
     """The places of all, or None where nothing asks for hosts: then only servers have links.
 

@@ -9,28 +9,25 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helpers.engine.comm import Comm
-from helpers.engine.errors import Deadlock, RunError, RunInterrupted, RunTimeout
-from helpers.engine.hosts.network import Network
+from helpers.engine.errors import NoHosts, RunError, RunInterrupted, RunTimeout
+from helpers.engine.hosts.namespaces import refused
+from helpers.engine.hosts.network import MAX_HOSTS, Network
 from helpers.engine.processes import run_processes
 from helpers.engine.rank import describe_failure
 from helpers.engine.real import Recorder
 from helpers.engine.run import MAX_PROCESSES
 from helpers.engine.servers.client import MakeClient
-from helpers.engine.servers.job import COMPUTING, EVENT, Job, Pipe, Plan
-from helpers.engine.servers.parameter_server import Message, Server, check_fit, cut, join
-from helpers.engine.servers.places import Places
-from helpers.engine.servers.real_report import TrainingFailed, failed, own
-from helpers.engine.servers.slots import Slots
-from helpers.engine.servers.snapshot import Known, Vault
-from helpers.engine.servers.supervisor import Ending, Story, Supervisor
+from helpers.engine.servers.job import Plan, dumps
+from helpers.engine.servers.parameter_server import Message, Server, check_fit, cut
+from helpers.engine.servers.places import Bandwidths, Hosts, Places, place
+from helpers.engine.servers.real_report import failed, own
+from helpers.engine.servers.supervisor import Ending, Supervisor
 from helpers.engine.servers.task import Task
-from helpers.engine.servers.training import MakeRule, Point, ServerRecord, Training
-from helpers.engine.trace import Event, Kind, Trace
+from helpers.engine.servers.training import MakeRule, Training
 from helpers.engine.wire import anonymous_file
 
 NO_FORK = (
@@ -145,112 +142,67 @@ def check(plan: Plan) -> None:
             raise ValueError(f"kill={{{name!r}: {given}}}: give updates, steps or seconds above 0.")
 
 
+def train_on_hosts(
+    *args: Any,
+    workers: int,
+    servers: int,
+    hosts: Hosts | None = None,
+    bandwidth: Bandwidths = None,
+    **options: Any,
+) -> Training:
+    """Train as `train_processes` does, with its arguments and options, over the hosts' links.
+
+    hosts, bandwidth: who is where, and how quick each host's link is; see `places.place`.
+    Raises NoHosts where this machine gives none.
+    """
+    places = place(hosts or {}, bandwidth, None, servers, workers)
+    assert places is not None
+    if len(places.bandwidth) > MAX_HOSTS:
+        raise ValueError(f"{len(places.bandwidth)} hosts are too many: there are {MAX_HOSTS}.")
+    if why := refused():
+        raise NoHosts(f"Virtual hosts cannot be had here: {why}.")
+    links = tuple(None if link == math.inf else link for link in places.bandwidth)
+    where: dict[str, Any] = {"network": Network((0,), links), "places": places}
+    return train_processes(*args, **{"workers": workers, "servers": servers, **where, **options})
+
+
 def outcome(what: str, value: Any) -> Training:
     """The training, or the error that ended it. Runs in the notebook, which knows its cells."""
     if what == "trained":
         return value
-    if what == "wrong":
-        raise {"TypeError": TypeError, "ValueError": ValueError}[value[0]](value[1])
+    if what == "error":
+        raise value from None
     if what == "failed":
-        name, failure = value
-        raise failed(name, pickle.loads(failure)) from None
-    if what == "stuck":
-        raise Deadlock(*value) from None
-    if what == "late":
-        text, stacks = value
-        for name, frames in stacks.items():
-            text += f"\n{name} is computing:\n" + "".join(own(frames).format())
-        workers = [int(name.split()[1]) for name in stacks if name.startswith("worker")]
-        raise RunTimeout(text.rstrip(), tuple(workers)) from None
-    raise TrainingFailed(value) from None
+        raise failed(*value) from None
+    text, stacks = value
+    for name, frames in stacks.items():
+        text += f"\n{name} is computing:\n" + "".join(own(frames).format())
+    workers = [int(name.split()[1]) for name in stacks if name.startswith("worker")]
+    raise RunTimeout(text.rstrip(), tuple(workers)) from None
 
 
 def supervise(comm: Comm, plan: Plan) -> tuple[str, Any]:
-    """The one rank: makes the job and runs it. Returns: how it ended, and what is to be told."""
+    """The one rank: makes the processes. Returns: how it ended, and what is to be told."""
     import torch.distributed as dist
 
     if dist.is_initialized():
         dist.destroy_process_group()  # its threads would not be in the forks
     try:
-        job = make_job(plan)
-    except Wrong as error:
-        return "wrong", error.args
+        cores = [Server(plan.make_rule(part)) for part in cut(plan.task.initial(), plan.servers)]
+        client = plan.make_client()
     except BaseException as error:
-        failure = describe_failure(error, Recorder(0))
-        return "failed", ("the training's start", pickle.dumps(failure))
-    try:
-        story = Supervisor(job).run()
-    except Ending as ending:
-        return ending.what, ending.value
-    return "trained", result(job, story)
-
-
-class Wrong(Exception):
-    """What was asked for cannot be done; the name of the error to raise, and why."""
-
-
-def make_job(plan: Plan) -> Job:
-    """Everything that the processes share, before the first is forked."""
-    initial = plan.task.initial()
-    parts = cut(initial, plan.servers)
-    cores = [Server(plan.make_rule(part)) for part in parts]
-    clients = [plan.make_client() for _ in range(plan.workers)]
+        return "failed", ("the training's start", describe_failure(error, Recorder(0)))
     try:
         for core in cores:
-            check_fit(core.rule, clients[0], plan.workers)
+            check_fit(core.rule, client, plan.workers)
     except (TypeError, ValueError) as error:
-        raise Wrong(type(error).__name__, str(error)) from error
-    every, updates = plan.evaluate_every, plan.updates or 0
-    if plan.order is not None:
-        updates = max(len(log) for log in plan.order)
-    points = updates // every + 1 if every else 0
-    slots = Slots(initial, [len(part) for part in parts], plan.workers, points)
+        return "error", error
     try:
-        known = Known(cores)
+        dumps(cores)
     except Exception as error:
         text = f"The rule cannot be saved for a restart of its server: {error}."
-        raise Wrong("TypeError", text) from error
-    vaults = [Vault(number, slots, known) for number in range(plan.servers)]
-    to_server = [Pipe() for _ in range(plan.servers)]
-    to_worker = [Pipe() for _ in range(plan.workers)]
-    job = Job(plan, slots, cores, clients, vaults, Pipe(), to_server, to_worker)
-    job.prepare()
-    return job
-
-
-def result(job: Job, story: Story) -> Training:
-    """What the servers saved last, put together."""
-    slots, task = job.slots, job.plan.task
-    records, parts = [], []
-    for s, vault in enumerate(job.vaults):
-        state = vault.load()
-        assert state is not None
-        core = state.server
-        parts.append(core.rule.weights)
-        made, into, out = core.rule.version, int(slots.bytes_in[s]), int(slots.bytes_out[s])
-        record = ServerRecord(core.log, core.updates, core.dropped, made, into, out)
-        record.lost, record.story = story.lost[s], story.restarts[s]
-        records.append(record)
-    curve = []
-    for look in range(slots.looks.shape[1]):
-        moment = float(slots.looks[:, look].max())
-        if not math.isnan(moment):
-            weights = join([seen[look] for seen in slots.seen])
-            curve.append(Point(moment, look * job.plan.evaluate_every, task.error(weights)))
-    weights = join(parts)
-    training = Training(weights, float(slots.finished.max()), curve, records, task.error(weights))
-    training.died, training.trace = story.died, make_trace(job) if job.plan.trace else None
-    return training
-
-
-def make_trace(job: Job) -> Trace:
-    """What the workers noted, in seconds since the training began."""
-    events, began, end = [], float(job.slots.began[0]), float(job.slots.finished.max())
-    for worker, fd in enumerate(job.events):
-        data = os.pread(fd, os.fstat(fd).st_size, 0)
-        for kind, start, stop in EVENT.iter_unpack(data[: len(data) // EVENT.size * EVENT.size]):
-            if start - began < end:
-                name: Kind = "computing" if kind == COMPUTING else "waiting"
-                first, last = max(start - began, 0.0), min(stop - began, end)
-                events.append(Event(worker, name, first, max(first, last)))
-    return Trace(events, job.plan.workers)
+        return "error", TypeError(text)
+    try:
+        return "trained", Supervisor(plan, cores).run()
+    except Ending as ending:
+        return ending.what, ending.value

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from helpers.engine import report
-from helpers.engine.errors import RunError
+from helpers.engine.errors import Deadlock, RunError
 from helpers.engine.plan import Failure
 from helpers.engine.servers import parameter_server
-from helpers.engine.servers.job import Job
+from helpers.engine.servers.job import Plan, Table
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_ENGINE = (os.path.dirname(os.path.abspath(__file__)), os.path.dirname(asyncio.__file__))
 _CORE = parameter_server.__file__
 
 
@@ -41,7 +42,7 @@ def failed(name: str, failure: Failure) -> TrainingFailed:
 
 def own(frames: traceback.StackSummary) -> traceback.StackSummary:
     """Frames without those of the engine, and of what it runs, where others are left."""
-    kept = [frame for frame in frames if os.path.dirname(frame.filename) != _HERE]
+    kept = [frame for frame in frames if os.path.dirname(frame.filename) not in _ENGINE]
     kept = [frame for frame in kept if frame.filename != _CORE] or kept
     return report.clean(traceback.StackSummary.from_list(kept))
 
@@ -79,89 +80,84 @@ def restart(server: int, how: str, at: int, saved: int) -> str:
     )
 
 
-def in_vain(server: int, times: int, restarts: Sequence[str]) -> str:
+def in_vain(server: int, times: int, last: str) -> TrainingFailed:
     """A server dies again and again."""
-    return (
+    return TrainingFailed(
         f"Server {server} has died {times} times and makes no more updates in between, so it is "
-        f"not started again. The last time: {restarts[-1]}."
+        f"not started again. The last time: {last}."
     )
 
 
-def all_dead(job: Job, died: Mapping[int, str]) -> str:
+def all_dead(plan: Plan, table: Table, died: Mapping[int, str]) -> TrainingFailed:
     """Nobody is left who computes."""
-    made = int(job.slots.version.min())
-    wanted = f" of {job.plan.updates}" if job.plan.updates else ""
+    made = int(table.version.min())
+    wanted = f" of {plan.updates}" if plan.updates else ""
     stories = "\n".join(died[worker].removesuffix("; the others went on") for worker in died)
-    return (
-        f"All {count(job.plan.workers, 'worker')} have died after {made}{wanted} updates; nobody "
+    return TrainingFailed(
+        f"All {count(plan.workers, 'worker')} have died after {made}{wanted} updates; nobody "
         f"is left to compute gradients.\n{stories}"
     )
 
 
-def stuck(job: Job) -> tuple[str, dict[int, str]]:
-    """All wait for each other. Returns: the report, and for each worker what it waits for."""
-    waits = waiting_workers(job)
-    told = "\n".join(progress(job))
-    return (
+def stuck(plan: Plan, table: Table) -> Deadlock:
+    """All wait for each other."""
+    told = "\n".join(progress(plan, table))
+    return Deadlock(
         "Nobody can go on: every worker waits for an answer, and the servers have taken up all "
         f"that they may. A rule has to release somebody in the end.\n{told}",
-        waits,
+        waiting_workers(plan, table),
     )
 
 
-def late(job: Job, pids: Mapping[str, int]) -> tuple[str, dict[str, traceback.StackSummary]]:
-    """The time is up. Returns: who waits for whom, and what code each process is in."""
+def late(
+    plan: Plan, table: Table, stacks: Mapping[str, tuple[int, int]]
+) -> tuple[str, dict[str, traceback.StackSummary]]:
+    """The time is up. Returns: who waits for whom, and what code each busy process is in."""
     text = (
-        f"After {job.plan.timeout:g} s the training had not ended; a longer one needs "
-        f"timeout=seconds.\n" + "\n".join(progress(job))
+        f"After {plan.timeout:g} s the training had not ended; a longer one needs "
+        f"timeout=seconds.\n" + "\n".join(progress(plan, table))
     )
-    busy = [f"worker {w}" for w in computing(job)]
-    busy += [f"server {s}" for s, idle in enumerate(job.slots.idle) if not idle]
-    return text, report.where({n: (pids[n], job.stacks[n]) for n in busy if n in pids})
+    waits = waiting_workers(plan, table)
+    busy = [f"worker {w}" for w in range(plan.workers) if w not in waits and not table.gone[w]]
+    busy += [f"server {s}" for s in table.busy.nonzero()[0].tolist()]
+    return text, report.where({name: stacks[name] for name in busy if name in stacks})
 
 
-def progress(job: Job) -> list[str]:
+def progress(plan: Plan, table: Table) -> list[str]:
     """What each server has made and for whom it waits, a line each."""
     lines = []
-    for s in range(job.plan.servers):
-        made = f"server {s} has made {count(int(job.slots.version[s]), 'update')}"
-        if job.plan.updates and job.plan.order is None:
-            made += f" of {job.plan.updates}"
-        if job.slots.complete[s]:
+    for s in range(plan.servers):
+        made = f"server {s} has made {count(int(table.version[s]), 'update')}"
+        if plan.updates and plan.order is None:
+            made += f" of {plan.updates}"
+        if table.complete[s]:
             lines.append(f"{made}; it is done")
             continue
-        lines.append(f"{made}; {server_waits(job, s)}")
-    for worker, words in waiting_workers(job).items():
+        lines.append(f"{made}; {server_waits(plan, table, s)}")
+    for worker, words in waiting_workers(plan, table).items():
         lines.append(f"worker {worker} {words}")
     return lines
 
 
-def server_waits(job: Job, s: int) -> str:
+def server_waits(plan: Plan, table: Table, s: int) -> str:
     """What a server waits for: "it waits for a gradient of worker 2"."""
-    slots = job.slots
-    if not slots.idle[s]:
+    if table.busy[s]:
         return "it is at work"
-    out = [w for w in range(job.plan.workers) if not slots.gone[w]]
-    silent = [w for w in out if slots.asked[s, w] == slots.answered[s, w]]
-    held = [w for w in out if slots.asked[s, w] > slots.taken[s, w]]
-    if job.plan.order is not None and held:
+    out = [w for w in range(plan.workers) if not table.gone[w]]
+    silent = [w for w in out if table.asked[s, w] == table.answered[s, w]]
+    held = [w for w in out if table.asked[s, w] > table.taken[s, w]]
+    if plan.order is not None and held:
         return f"{names('worker', held)} came, but the next in its order is another"
     if silent:
         return f"it waits for gradients of {names('worker', silent)}"
     return "it waits, and every worker waits for an answer"
 
 
-def computing(job: Job) -> list[int]:
-    """The workers that wait for nobody."""
-    waits = waiting_workers(job)
-    return [w for w in range(job.plan.workers) if w not in waits and not job.slots.gone[w]]
-
-
-def waiting_workers(job: Job) -> dict[int, str]:
+def waiting_workers(plan: Plan, table: Table) -> dict[int, str]:
     """For each worker that waits, in words, for whom."""
     found = {}
-    for w, column in enumerate(job.slots.waiting().T):
+    for w, column in enumerate(table.waiting().T):
         servers = [s for s, waits in enumerate(column.tolist()) if waits]
-        if servers and not job.slots.gone[w]:
+        if servers and not table.gone[w]:
             found[w] = f"waits for {names('server', servers)} to answer"
     return found

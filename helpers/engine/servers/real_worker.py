@@ -3,94 +3,117 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import signal
+import socket
 import time
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from helpers.engine.servers.freight import Freight
-from helpers.engine.servers.job import COMPUTING, EVENT, WAITING, Job
-from helpers.engine.servers.parameter_server import Array, Reply, Worker
-from helpers.engine.servers.slots import PULL, PUSH, copy_of
+from helpers.engine.servers.job import Answer, Plan, Request, Table, check_like, dumps
+from helpers.engine.servers.parameter_server import Array, Worker, cut
+from helpers.engine.wire import receive_message, send_message
+
+Tell = Callable[..., None]
 
 
 class WorkerProcess:
-    """Worker `number` of a job; `run` does not return."""
+    """Worker `number`; `run` does not return. addresses: where the servers listen."""
 
-    def __init__(self, job: Job, number: int) -> None:
-        plan, self.job, self.number, self.slots = job.plan, job, number, job.slots
-        self.worker = Worker(number, job.clients[number], plan.task, plan.batch, plan.servers)
+    def __init__(
+        self, plan: Plan, table: Table, number: int, addresses: Sequence[Any], tell: Tell
+    ) -> None:
+        self.plan, self.table, self.number, self.tell = plan, table, number, tell
+        self.addresses = addresses
+        self.like = cut(plan.task.initial(), plan.servers)
+        self.worker = Worker(number, plan.make_client(), plan.task, plan.batch, plan.servers)
+        self.wires: dict[int, socket.socket] = {}
         self.incarnations = [0] * plan.servers  # of the servers whose weights it has
-        self.base = list(self.incarnations)  # and had, for the first gradient that it now pushes
+        self.base = self.incarnations  # and had, for the first gradient that it now pushes
         self.accruing = False
-        self.asked = 1
-        self.events = job.events[number] if plan.trace else None
-        self.freight = Freight(job.slots, plan.places, job.host(f"worker {number}"))
+        self.asked = 0
         kill = plan.kill.get(f"worker {number}", ())
-        self.last_step = next((int(k) for k in kill if isinstance(k, int)), None)
+        self.last_step = next((k for k in kill if isinstance(k, int)), None)
         random.seed(number)  # a task that draws numbers does not draw the same everywhere
         np.random.seed(number)
         torch.manual_seed(number)
 
     def run(self) -> None:
         """Work for ever."""
-        self.wait()
+        self.ask("begin")
         while True:
             if self.worker.client.wants_weights:
-                self.ask(PULL)
+                self.ask("pull")
             elif (parts := self.compute()) is not None:
-                self.ask(PUSH, parts)
-            else:
-                continue
-            self.wait()
+                self.ask("push", parts)
 
     def compute(self) -> list[Array] | None:
         """One step. Returns: what to push, if anything."""
-        steps = int(self.slots.steps[self.number])
+        steps = int(self.table.steps[self.number])
         if steps == self.last_step:
             os.kill(os.getpid(), signal.SIGKILL)
-        self.slots.steps[self.number] = steps + 1
+        self.table.steps[self.number] = steps + 1
         start = time.monotonic()
-        if slow := self.job.plan.slow.get(self.number, 0):
+        if slow := self.plan.slow.get(self.number, 0):
             time.sleep(slow)
         if not self.accruing:
             self.base = list(self.incarnations)
         parts = self.worker.compute()
         self.accruing = parts is None
-        self.note(COMPUTING, start)
+        self.did("computing", start)
         return parts
 
-    def note(self, kind: int, start: float) -> None:
-        """Note what it did until now, where a trace is wanted."""
-        if self.events is not None:
-            os.write(self.events, EVENT.pack(kind, start, time.monotonic()))
-
-    def ask(self, kind: int, parts: list[Array] | None = None) -> None:
-        """Put a request into the slot of each server and wake it."""
-        slots, w = self.slots, self.number
-        wants = kind == PULL or self.worker.client.wants_weights
+    def ask(self, kind: Literal["begin", "pull", "push"], parts: Sequence[Array] = ()) -> None:
+        """Ask all servers at once, wait until each has answered, and take the answers."""
+        start, wants = time.monotonic(), kind != "push" or self.worker.client.wants_weights
         self.asked += 1
-        if parts is not None:
-            self.freight.push(w, parts)
-        for s, pipe in enumerate(self.job.to_server):
-            slots.kind[s, w], slots.wants[s, w] = kind, wants
-            slots.base[s, w] = self.worker.versions[s], self.base[s]
-            slots.asked[s, w] = self.asked  # from here on it counts
-            pipe.send(w)
+        requests = []
+        for s, (version, base) in enumerate(zip(self.worker.versions, self.base, strict=True)):
+            part = parts[s] if parts else None
+            if part is not None:
+                check_like(self.like[s], part, f"What worker {self.number} pushes to server {s}")
+            request = Request(self.number, self.asked, kind, wants, version, base, part)
+            requests.append(dumps(request))
+            self.table.asked[s, self.number] = self.asked
+            self.send(s, requests[s])
+        answers = [self.answer(s, request) for s, request in enumerate(requests)]
+        self.did("waiting", start)
+        for s, answer in enumerate(answers):
+            if answer.reply.weights is not None:
+                self.incarnations[s] = answer.incarnation
+        self.worker.receive([answer.reply for answer in answers])
 
-    def wait(self) -> None:
-        """Wait for every server's answer and take it."""
-        slots, w, start = self.slots, self.number, time.monotonic()
-        while (slots.answered[:, w] < self.asked).any():
-            self.job.to_worker[w].rest()
-        self.note(WAITING, start)
-        replies = []
-        for s in range(self.job.plan.servers):
-            version, incarnation, rows, has = (int(n) for n in slots.answer[s, w, self.asked % 2])
-            weights = copy_of(slots.given[s][w]) if has else None
-            if has:
-                self.incarnations[s] = incarnation
-            replies.append(Reply(w, weights, version, None if rows < 0 else rows))
-        self.worker.receive(replies)
+    def send(self, server: int, request: bytes) -> None:
+        """Send a server a request, or the one that takes its place where it dies."""
+        while True:
+            if server not in self.wires:
+                self.wires[server] = socket.create_connection(self.addresses[server])
+                self.wires[server].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            try:
+                return send_message(self.wires[server], request)
+            except OSError:
+                self.wires.pop(server).close()
+
+    def answer(self, server: int, request: bytes) -> Answer:
+        """A server's answer to a request that it was sent, or its successor's."""
+        while True:
+            try:
+                answer: Answer = pickle.loads(receive_message(self.wires[server])[0])
+            except (EOFError, OSError):
+                self.wires.pop(server).close()
+                self.send(server, request)
+                continue
+            if answer.number == self.asked:  # not to what a predecessor had answered
+                pair = server, self.number
+                self.table.seen[*pair, answer.incarnation] = answer.reply.version
+                self.table.answered[pair] = self.asked
+                return answer
+
+    def did(self, kind: str, start: float) -> None:
+        """Tell what it did until now, where a trace is wanted."""
+        if self.plan.trace:
+            self.tell("did", kind, start, time.monotonic())

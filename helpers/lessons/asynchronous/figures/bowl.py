@@ -58,10 +58,7 @@ class Descent:
 
 
 def descend(
-    make_rule: Callable[[Any], Rule],
-    spread: float = 0.2,
-    updates: int = 300,
-    seed: int = 0,
+    make_rule: Callable[[Any], Rule], spread: float = 0.2, updates: int = 300, seed: int = 0
 ) -> Descent:
     """Train the two weights with a rule. spread: of step times, relative to their mean of 1 s.
 

@@ -22,11 +22,7 @@ class StepTimes(ABC):
 
     @abstractmethod
     def times(
-        self,
-        steps: int,
-        numbers: np.ndarray,
-        own: np.random.Generator,
-        common: np.random.Generator,
+        self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
     ) -> np.ndarray:
         """Seconds of some workers in some steps: (steps, len(numbers)).
 
@@ -89,11 +85,7 @@ class Constant(StepTimes):
         _above_zero(self.seconds, "seconds")
 
     def times(
-        self,
-        steps: int,
-        numbers: np.ndarray,
-        own: np.random.Generator,
-        common: np.random.Generator,
+        self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
     ) -> np.ndarray:
         """The same seconds everywhere."""
         return np.full((steps, len(numbers)), float(self.seconds))
@@ -111,11 +103,7 @@ class Gamma(StepTimes):
         _not_below_zero(self.spread, "spread")
 
     def times(
-        self,
-        steps: int,
-        numbers: np.ndarray,
-        own: np.random.Generator,
-        common: np.random.Generator,
+        self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
     ) -> np.ndarray:
         """Independent draws."""
         if self.spread == 0:
@@ -140,11 +128,7 @@ class HeavyTail(StepTimes):
         _not_below_zero(self.tail, "tail")
 
     def times(
-        self,
-        steps: int,
-        numbers: np.ndarray,
-        own: np.random.Generator,
-        common: np.random.Generator,
+        self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
     ) -> np.ndarray:
         """Independent draws."""
         return self.median * np.exp(self.tail * own.standard_normal((steps, len(numbers))))
@@ -162,11 +146,7 @@ class Slower(StepTimes):
         _is_model(self.base)
 
     def times(
-        self,
-        steps: int,
-        numbers: np.ndarray,
-        own: np.random.Generator,
-        common: np.random.Generator,
+        self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
     ) -> np.ndarray:
         """The base's draws, stretched."""
         return self.factor * self.base.times(steps, numbers, own, common)
@@ -190,11 +170,7 @@ class OneSlow(StepTimes):
         _is_model(self.base)
 
     def times(
-        self,
-        steps: int,
-        numbers: np.ndarray,
-        own: np.random.Generator,
-        common: np.random.Generator,
+        self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
     ) -> np.ndarray:
         """The base's draws, with the slow worker's column stretched."""
         stretch = np.where(numbers == self.worker, float(self.factor), 1.0)

@@ -84,8 +84,7 @@ def train(
             raise ValueError("Real processes train for a number of updates: give updates=.")
         if updates is None and order is None:
             raise ValueError("Say when real processes are to end: give updates=.")
-        from helpers.engine.servers.on_hosts import train_on_hosts
-        from helpers.engine.servers.real import train_processes
+        from helpers.engine.servers.real import train_on_hosts, train_processes
 
         trains: Callable[..., Training]
         trains = train_processes if engine == "processes" else train_on_hosts

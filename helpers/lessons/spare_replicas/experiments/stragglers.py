@@ -71,11 +71,7 @@ class FittedStragglers(StepTimes):
             raise ValueError("stuck and slow_share are shares of steps, from 0 to 1.")
 
     def times(
-        self,
-        steps: int,
-        numbers: np.ndarray,
-        own: np.random.Generator,
-        common: np.random.Generator,
+        self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
     ) -> np.ndarray:
         """Draws that share how busy each step is."""
         busy = common.gamma(self.shape, 1 / self.shape, (steps, 1))

@@ -28,11 +28,7 @@ class Straggling(StepTimes):
     moves: tuple[float, int, int] | None = None
 
     def times(
-        self,
-        steps: int,
-        numbers: np.ndarray,
-        own: np.random.Generator,
-        common: np.random.Generator,
+        self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
     ) -> np.ndarray:
         """The base's draws, with what comes on top."""
         table = self.base.times(steps, numbers, own, common).copy()
