@@ -17,7 +17,6 @@ BUILDS: tuple[str, ...] = (
     "dynamic_recurrent",
     "weight_only",
     "requantize",
-    "packing",
 )
 GIVES: tuple[str, ...] = ("integer_products", "packed_products", "windows")
 # What answers one of its exercises, in part, though no spec names it, as (module, name).
