@@ -43,7 +43,9 @@ CONTENDERS = {
 }
 
 
-def message_times(sizes: Sequence[int], points: Mapping[str, Sequence[float]], links: Links) -> Any:
+def show_message_times(
+    sizes: Sequence[int], points: Mapping[str, Sequence[float]], links: Links
+) -> None:
     """Time of a message against its size: measured points, fitted lines."""
     figure, ax = axes()
     span = _span(sizes[0], sizes[-1])
@@ -53,27 +55,52 @@ def message_times(sizes: Sequence[int], points: Mapping[str, Sequence[float]], l
         alpha, beta = links[name]
         ax.plot(span, [alpha + n * beta for n in span], **modelled(colour, "α + nβ, modelled"))
     ax.set(xscale="log", yscale="log", xlabel="size of the message (bytes)", ylabel="time (s)")
-    ax.legend(frameon=False)
-    return figure
+    ax.legend()
+    told = "; ".join(
+        f"{way}: {1e6 * took[0]:.0f} µs for 64 B, {1e3 * took[-1]:.1f} ms for 16.8 MB"
+        for way, took in points.items()
+    )
+    show(
+        figure,
+        caption="Dots: measured. Dashed: α + nβ, two numbers for each way, which are level at "
+        "α for small messages and have a slope of β for large ones.",
+        alt="Time of a message against its size, both on log scales, dots with a dashed "
+        f"line for each way. {told}.",
+    )
 
 
-def message_speeds(
-    sizes: Sequence[int], points: Mapping[str, Sequence[float]], links: Links
-) -> Any:
+def show_message_speeds(
+    sizes: Sequence[int], everything: Mapping[str, Sequence[float]], links: Links
+) -> None:
     """Size over time against size, for the transports and for a copy of memory."""
     figure, ax = axes()
     span = _span(sizes[0], sizes[-1])
-    for name, seconds in points.items():
+    speeds = {
+        way: [size / took / 1e9 for size, took in zip(sizes, seconds, strict=True)]
+        for way, seconds in everything.items()
+    }
+    for name, found in speeds.items():
         colour, marker = TRANSPORTS[name]
-        speeds = [n / s / 1e9 for n, s in zip(sizes, seconds, strict=True)]
-        ax.plot(sizes, speeds, **measured(colour, f"{name}, measured", marker))
+        ax.plot(sizes, found, **measured(colour, f"{name}, measured", marker))
         if name in links:
             alpha, beta = links[name]
-            speeds = [n / (alpha + n * beta) / 1e9 for n in span]
-            ax.plot(span, speeds, **modelled(colour, f"{name}, modelled"))
+            model = [n / (alpha + n * beta) / 1e9 for n in span]
+            ax.plot(span, model, **modelled(colour, f"{name}, modelled"))
     ax.set(xscale="log", yscale="log", xlabel="size (bytes)", ylabel="speed (GB/s)")
-    ax.legend(frameon=False)
-    return figure
+    ax.legend()
+    copy = speeds["copy of memory"][-1]
+    told = "; ".join(
+        f"{way}: {found[0]:.2g} for 64 B, {found[-1]:.2g} for 16.8 MB"
+        for way, found in speeds.items()
+    )
+    show(
+        figure,
+        caption=f"Through shared memory 64 bytes go {copy / speeds['shared memory'][0]:,.0f} "
+        "times as slowly as a large copy, for all that they pay is the latency. 16.8 "
+        f"MB go at {speeds['shared memory'][-1] / copy:.2f} of a copy's speed, and at "
+        f"{speeds['sockets'][-1] / copy:.2f} of it over sockets.",
+        alt=f"Speed in GB/s against size, both on log scales. {told}.",
+    )
 
 
 def busiest_rank(name: str, size: int) -> tuple[float, float]:
@@ -120,13 +147,24 @@ def which_wins(size: int, nbytes: float, alpha: float, beta: float) -> Any:
         title=f"{size} ranks, {nbytes:,.0f} B: {first} is quickest, {here[first] * 1e3:.3g} ms",
     )
     ax.minorticks_off()
-    ax.legend(frameon=False)
+    ax.legend()
     return figure
 
 
-def all_reduces(
+def which_wins_alt(
+    ranks: int, log10_of_bytes: float, latency_us: float, gigabytes_a_second: float
+) -> str:
+    """What `which_wins` shows, for the widget's knobs."""
+    return (
+        f"Modelled time of four all-reduces against the size, on {ranks} ranks with "
+        f"{latency_us:g} µs and {gigabytes_a_second:g} GB/s. They are level for small sizes, "
+        "then rise; lines cross."
+    )
+
+
+def show_all_reduces(
     megabytes: Sequence[float], real: Mapping[int, Sequence[Mapping[str, float]]], links: Links
-) -> Any:
+) -> None:
     """A panel for each number of ranks: measured all-reduces, and the ring by the model.
 
     real: for each number of ranks, for each size, the seconds of each contender.
@@ -147,83 +185,8 @@ def all_reduces(
     limits = [limit for panel in panels for limit in panel.get_ylim()]
     for panel in panels:
         panel.set_ylim(min(limits), max(limits))
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
-    return figure
-
-
-def elsewhere(size: int, nbytes: float, latency: float, links: Links) -> Any:
-    """A ring by the model over published links, and over those that were measured here.
-
-    latency: α that is assumed for the published ones, which have only a bandwidth.
-    """
-    figure, ax = axes(height=5.2)
-
-    def milliseconds(alpha: float, beta: float) -> float:
-        return modelled_seconds("ring", size, nbytes, alpha, beta) * 1e3
-
-    times = [milliseconds(latency, 1 / link.bandwidth) for link in INTERCONNECTS]
-    names = [link.name for link in INTERCONNECTS]
-    ax.plot(times, names, **published("ring by the model, on a published peak"))
-    for transport, link in links.items():
-        label = f"ring by the model, on what you measured: {transport}"
-        look = measured(TRANSPORTS[transport][0], label, TRANSPORTS[transport][1])
-        ax.plot([milliseconds(*link)], [f"measured: {transport}"], **look)
-    ax.invert_yaxis()
-    ax.set(xscale="log", xlabel=f"{nbytes / 1e6:g} MB all-reduce on {size} ranks, modelled (ms)")
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", frameon=False)
-    return figure
-
-
-def _span(low: float, high: float, points: int = 61) -> list[float]:
-    """Values from low to high, evenly spaced on a log scale."""
-    return [low * (high / low) ** (k / (points - 1)) for k in range(points)]
-
-
-def show_message_times(
-    sizes: Sequence[int], points: Mapping[str, Sequence[float]], links: Links
-) -> None:
-    """Show `message_times`."""
-    told = "; ".join(
-        f"{way}: {1e6 * took[0]:.0f} µs for 64 B, {1e3 * took[-1]:.1f} ms for 16.8 MB"
-        for way, took in points.items()
-    )
-    show(
-        message_times(sizes, points, links),
-        caption="Dots: measured. Dashed: α + nβ, two numbers for each way, which are level at "
-        "α for small messages and have a slope of β for large ones.",
-        alt="Time of a message against its size, both on log scales, dots with a dashed "
-        f"line for each way. {told}.",
-    )
-
-
-def show_message_speeds(
-    sizes: Sequence[int], everything: Mapping[str, Sequence[float]], links: Links
-) -> None:
-    """Speeds of messages beside that of a copy of memory, of seconds by size."""
-    speeds = {
-        way: [size / took / 1e9 for size, took in zip(sizes, seconds, strict=True)]
-        for way, seconds in everything.items()
-    }
-    copy = speeds["copy of memory"][-1]
-    told = "; ".join(
-        f"{way}: {found[0]:.2g} for 64 B, {found[-1]:.2g} for 16.8 MB"
-        for way, found in speeds.items()
-    )
-    show(
-        message_speeds(sizes, everything, links),
-        caption=f"Through shared memory 64 bytes go {copy / speeds['shared memory'][0]:,.0f} "
-        "times as slowly as a large copy, for all that they pay is the latency. 16.8 "
-        f"MB go at {speeds['shared memory'][-1] / copy:.2f} of a copy's speed, and at "
-        f"{speeds['sockets'][-1] / copy:.2f} of it over sockets.",
-        alt=f"Speed in GB/s against size, both on log scales. {told}.",
-    )
-
-
-def show_all_reduces(
-    megabytes: Sequence[float], real: Mapping[int, Sequence[Mapping[str, float]]], links: Links
-) -> None:
-    """Show `all_reduces`."""
+    shown = panels[0].get_legend_handles_labels()
+    figure.legend(*shown, loc="outside lower center", ncols=2, frameon=False)
 
     def in_order(ranks: int, mb: float) -> str:
         """The four ways at this size, the quickest first."""
@@ -236,7 +199,7 @@ def show_all_reduces(
         f"{ranks} ranks, {mb:g} MB: {in_order(ranks, mb)}." for ranks in real for mb in (0.01, 40)
     )
     show(
-        all_reduces(megabytes, real, links),
+        figure,
         caption=f"40 MB on 2 ranks: {in_order(2, 40)}.",
         alt="Two panels, 2 and 4 ranks: time of an all-reduce against the size on log "
         "scales, with the modelled ring over sockets and over shared memory dashed. "
@@ -245,9 +208,27 @@ def show_all_reduces(
 
 
 def show_elsewhere(links: Links) -> None:
-    """A ring over published links and over those measured here, 100 MB on 8 ranks."""
+    """A ring by the model over published links and over those measured here, 100 MB on 8 ranks.
+
+    The published ones have only a bandwidth; for their latency 5 µs are assumed.
+    """
+    figure, ax = axes(height=5.2)
+
+    def milliseconds(alpha: float, beta: float) -> float:
+        return modelled_seconds("ring", 8, 100e6, alpha, beta) * 1e3
+
+    times = [milliseconds(5e-6, 1 / link.bandwidth) for link in INTERCONNECTS]
+    names = [link.name for link in INTERCONNECTS]
+    ax.plot(times, names, **published("ring by the model, on a published peak"))
+    for transport, link in links.items():
+        label = f"ring by the model, on what you measured: {transport}"
+        look = measured(TRANSPORTS[transport][0], label, TRANSPORTS[transport][1])
+        ax.plot([milliseconds(*link)], [f"measured: {transport}"], **look)
+    ax.invert_yaxis()
+    ax.set(xscale="log", xlabel="100 MB all-reduce on 8 ranks, modelled (ms)")
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", frameon=False)
     show(
-        elsewhere(8, 100e6, 5e-6, links),
+        figure,
         caption="From one gigabit of Ethernet to the newest NVLink the same all-reduce gets "
         "several thousand times as quick.",
         alt="Dot chart of the modelled time of a 100 MB all-reduce on 8 ranks, on a log "
@@ -256,12 +237,6 @@ def show_elsewhere(links: Links) -> None:
     )
 
 
-def which_wins_alt(
-    ranks: int, log10_of_bytes: float, latency_us: float, gigabytes_a_second: float
-) -> str:
-    """What `which_wins` shows, for the widget's knobs."""
-    return (
-        f"Modelled time of four all-reduces against the size, on {ranks} ranks with "
-        f"{latency_us:g} µs and {gigabytes_a_second:g} GB/s. They are level for small sizes, "
-        "then rise; lines cross."
-    )
+def _span(low: float, high: float, points: int = 61) -> list[float]:
+    """Values from low to high, evenly spaced on a log scale."""
+    return [low * (high / low) ** (k / (points - 1)) for k in range(points)]
