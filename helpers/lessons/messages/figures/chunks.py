@@ -54,10 +54,13 @@ def show_ring() -> None:
                 for chunk, ranks in enumerate(row):
                     full, shade = len(ranks) == 4, f"{0.97 - 0.5 * (len(ranks) - 1) / 3:.3f}"
                     words, colour = ("Σ", "white") if full else (str(len(ranks)), "black")
-                    look = {"facecolor": BLUE if full else shade, "edgecolor": "#999999"}
+                    look: dict[str, Any] = {
+                        "facecolor": BLUE if full else shade,
+                        "edgecolor": "#999999",
+                    }
                     _cell(panel, chunk, rank, words, colour, **look)
                 if step < 6:
-                    frame = {"fill": False, "edgecolor": ORANGE, "linewidth": 2.6}
+                    frame: dict[str, Any] = {"fill": False, "edgecolor": ORANGE, "linewidth": 2.6}
                     _cell(panel, sent_chunk(rank, step, 4), rank, "", **frame)
         key.axis("off")
         words = (
@@ -84,7 +87,11 @@ def show_slices() -> None:
         _board(panel, [f"slice {s}" for s in range(4)], [f"buffer {r}" for r in range(4)])
         for worker in range(4):
             for buffer in range(4):
-                look = {"facecolor": CYCLE[worker], "alpha": 0.3, "edgecolor": "#555555"}
+                look: dict[str, Any] = {
+                    "facecolor": CYCLE[worker],
+                    "alpha": 0.3,
+                    "edgecolor": "#555555",
+                }
                 _cell(panel, worker, buffer, f"rank {worker}", **look)
     show(
         figure,

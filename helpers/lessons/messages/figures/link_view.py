@@ -6,40 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helpers.lessons.messages.algorithms.cost_model import INTERCONNECTS, predicted_seconds
+from helpers.notebook import style
 from helpers.notebook.figures import show
-from helpers.notebook.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PINK,
-    RED,
-    axes,
-    fix_layout,
-    measured,
-    modelled,
-    published,
-)
 
 TRANSPORTS = {
-    "shared memory": (BLUE, "o"),
-    "sockets": (RED, "s"),
-    "copy of memory": (GREEN, "^"),
+    "shared memory": (style.BLUE, "o"),
+    "sockets": (style.RED, "s"),
+    "copy of memory": (style.GREEN, "^"),
 }
 Links = Mapping[str, tuple[float, float]]
 """For each transport its α (seconds) and β (seconds a byte)."""
 MODELS = {
-    "naive": (GREY, ":"),
-    "tree": (PINK, "-."),
-    "ring": (BLUE, "-"),
-    "halving-doubling": (ORANGE, "--"),
+    "naive": (style.GREY, ":"),
+    "tree": (style.PINK, "-."),
+    "ring": (style.BLUE, "-"),
+    "halving-doubling": (style.ORANGE, "--"),
 }
 CONTENDERS = {
-    "gloo": (RED, "s"),
-    "ring": (BLUE, "o"),
-    "halving-doubling": (ORANGE, "v"),
-    "shared memory": (GREEN, "^"),
+    "gloo": (style.RED, "s"),
+    "ring": (style.BLUE, "o"),
+    "halving-doubling": (style.ORANGE, "v"),
+    "shared memory": (style.GREEN, "^"),
 }
 
 
@@ -47,13 +34,15 @@ def show_message_times(
     sizes: Sequence[int], points: Mapping[str, Sequence[float]], links: Links
 ) -> None:
     """Time of a message against its size: measured points, fitted lines."""
-    figure, ax = axes()
+    figure, ax = style.axes()
     span = _span(sizes[0], sizes[-1])
     for name, seconds in points.items():
         colour, marker = TRANSPORTS[name]
-        ax.plot(sizes, seconds, **measured(colour, f"{name}, measured", marker))
+        ax.plot(sizes, seconds, **style.measured(colour, f"{name}, measured", marker))
         alpha, beta = links[name]
-        ax.plot(span, [alpha + n * beta for n in span], **modelled(colour, "α + nβ, modelled"))
+        ax.plot(
+            span, [alpha + n * beta for n in span], **style.modelled(colour, "α + nβ, modelled")
+        )
     ax.set(xscale="log", yscale="log", xlabel="size of the message (bytes)", ylabel="time (s)")
     ax.legend()
     told = "; ".join(
@@ -73,7 +62,7 @@ def show_message_speeds(
     sizes: Sequence[int], everything: Mapping[str, Sequence[float]], links: Links
 ) -> None:
     """Size over time against size, for the transports and for a copy of memory."""
-    figure, ax = axes()
+    figure, ax = style.axes()
     span = _span(sizes[0], sizes[-1])
     speeds = {
         way: [size / took / 1e9 for size, took in zip(sizes, seconds, strict=True)]
@@ -81,11 +70,11 @@ def show_message_speeds(
     }
     for name, found in speeds.items():
         colour, marker = TRANSPORTS[name]
-        ax.plot(sizes, found, **measured(colour, f"{name}, measured", marker))
+        ax.plot(sizes, found, **style.measured(colour, f"{name}, measured", marker))
         if name in links:
             alpha, beta = links[name]
             model = [n / (alpha + n * beta) / 1e9 for n in span]
-            ax.plot(span, model, **modelled(colour, f"{name}, modelled"))
+            ax.plot(span, model, **style.modelled(colour, f"{name}, modelled"))
     ax.set(xscale="log", yscale="log", xlabel="size (bytes)", ylabel="speed (GB/s)")
     ax.legend()
     copy = speeds["copy of memory"][-1]
@@ -129,16 +118,16 @@ def modelled_seconds(name: str, size: int, nbytes: float, alpha: float, beta: fl
 
 def which_wins(size: int, nbytes: float, alpha: float, beta: float) -> Any:
     """Modelled time of four all-reduces against the tensor's size, the quickest one marked."""
-    figure, ax = axes(height=4.2)
-    fix_layout(figure, left=0.1, right=0.98, bottom=0.12, top=0.92)
+    figure, ax = style.axes(height=4.2)
+    style.fix_layout(figure, left=0.1, right=0.98, bottom=0.12, top=0.92)
     span = _span(10, 1e9, points=41)
     for name, (colour, line) in MODELS.items():
         times = [modelled_seconds(name, size, n, alpha, beta) for n in span]
         ax.plot(span, times, color=colour, linestyle=line, label=name)
     here = {name: modelled_seconds(name, size, nbytes, alpha, beta) for name in MODELS}
     first = min(here, key=lambda name: here[name])
-    ax.axvline(nbytes, color=BLACK, linewidth=1)
-    ax.plot([nbytes], [here[first]], "o", color=BLACK)
+    ax.axvline(nbytes, color=style.BLACK, linewidth=1)
+    ax.plot([nbytes], [here[first]], "o", color=style.BLACK)
     ax.set(
         xscale="log",
         yscale="log",
@@ -169,16 +158,16 @@ def show_all_reduces(
 
     real: for each number of ranks, for each size, the seconds of each contender.
     """
-    figure, panels = axes(columns=len(real), width=8.4, height=4.4)
+    figure, panels = style.axes(columns=len(real), width=8.4, height=4.4)
     span = _span(megabytes[0], megabytes[-1])
     for panel, (size, by_megabytes) in zip(panels, real.items(), strict=True):
         for name, (colour, marker) in CONTENDERS.items():
             times = [seconds[name] * 1e3 for seconds in by_megabytes]
-            panel.plot(megabytes, times, **measured(colour, f"{name}, measured", marker))
+            panel.plot(megabytes, times, **style.measured(colour, f"{name}, measured", marker))
         for transport, (alpha, beta) in links.items():
             times = [modelled_seconds("ring", size, mb * 1e6, alpha, beta) * 1e3 for mb in span]
             label = f"ring over {transport}, modelled"
-            panel.plot(span, times, **modelled(TRANSPORTS[transport][0], label))
+            panel.plot(span, times, **style.modelled(TRANSPORTS[transport][0], label))
         panel.set(xscale="log", yscale="log", xlabel="size of the tensor (MB)")
         panel.set_title(f"{size} ranks")
     panels[0].set_ylabel("time of an all-reduce (ms)")
@@ -212,17 +201,17 @@ def show_elsewhere(links: Links) -> None:
 
     The published ones have only a bandwidth; for their latency 5 µs are assumed.
     """
-    figure, ax = axes(height=5.2)
+    figure, ax = style.axes(height=5.2)
 
     def milliseconds(alpha: float, beta: float) -> float:
         return modelled_seconds("ring", 8, 100e6, alpha, beta) * 1e3
 
     times = [milliseconds(5e-6, 1 / link.bandwidth) for link in INTERCONNECTS]
     names = [link.name for link in INTERCONNECTS]
-    ax.plot(times, names, **published("ring by the model, on a published peak"))
+    ax.plot(times, names, **style.published("ring by the model, on a published peak"))
     for transport, link in links.items():
         label = f"ring by the model, on what you measured: {transport}"
-        look = measured(TRANSPORTS[transport][0], label, TRANSPORTS[transport][1])
+        look = style.measured(TRANSPORTS[transport][0], label, TRANSPORTS[transport][1])
         ax.plot([milliseconds(*link)], [f"measured: {transport}"], **look)
     ax.invert_yaxis()
     ax.set(xscale="log", xlabel="100 MB all-reduce on 8 ranks, modelled (ms)")
