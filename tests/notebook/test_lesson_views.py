@@ -11,12 +11,7 @@ import helpers
 from helpers.lessons.messages.algorithms import collectives
 from helpers.lessons.messages.figures import link_view
 from helpers.lessons.messages.figures import message_view as view
-from helpers.lessons.messages.figures.chunks import (
-    ring_picture,
-    ring_states,
-    sent_chunk,
-    slices_picture,
-)
+from helpers.lessons.messages.figures.chunks import ring_states, sent_chunk
 from helpers.notebook.measure import in_turn
 from helpers.notebook.tables import table
 
@@ -96,21 +91,20 @@ def test_in_turn_starts_every_contender_on_all_ranks_the_same_number_of_times() 
         assert ran.count("a") == ran.count("b") == 5
 
 
-def test_every_figure_draws() -> None:
+def test_every_figure_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+    for module in (view, link_view):
+        monkeypatch.setattr(module, "show", lambda figure, caption, alt: drawn.append(figure))
     links = {"shared memory": (3e-5, 1e-10), "sockets": (1e-4, 2e-10)}
     points = {name: [alpha, alpha * 2] for name, (alpha, _) in links.items()}
+    everything = {"copy of memory": [1e-6, 1e-6], **points}
     times = dict.fromkeys(link_view.CONTENDERS, 1e-3)
-    drawn = [
-        ring_picture(3),
-        slices_picture(3),
-        view.bars({"ring": 0.2}),
-        view.growth([2, 4], {"loop": [1.0, 3.0], "tree": [1.0, 2.0]}, 1.0),
-        link_view.message_times([64, 256], points, links),
-        link_view.message_speeds([64, 256], {"copy of memory": [1e-6, 1e-6], **points}, links),
-        link_view.which_wins(12, 1e5, 5e-5, 1e-9),
-        link_view.all_reduces([0.1, 1], {2: [times, times], 4: [times, times]}, links),
-        link_view.elsewhere(8, 1e8, 5e-6, links),
-    ]
-    assert all(figure.axes for figure in drawn)
+    view.show_two_sums({"ring": 0.2})
+    view.show_growth([2, 4], {"loop": [1.0, 3.0], "tree": [1.0, 2.0]}, 1.0)
+    link_view.show_message_times([64, 256], points, links)
+    link_view.show_message_speeds([64, 256], everything, links)
+    link_view.show_all_reduces([0.01, 40], {2: [times, times], 4: [times, times]}, links)
+    link_view.show_elsewhere(links)
+    assert len(drawn) == 6 and all(figure.axes for figure in drawn)
     title = link_view.which_wins(16, 1e5, 5e-5, 1e-9).axes[0].get_title()
     assert "halving-doubling is quickest" in title

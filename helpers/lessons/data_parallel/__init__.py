@@ -8,9 +8,8 @@ NAMES: Names = {
     "": ("helpers.notebook.gpu_view", "helpers.notebook.on_gpu", "helpers.notebook.published"),
     "experiments.digits": ("digits",),
     "experiments.many_runs": ("errors_after_training", "steps_per_epoch"),
-    "experiments.models": ("mlp", "wide_mlp"),
+    "experiments.models": ("mlp", "timed_mlp", "wide_mlp"),
     "experiments.step_model": ("modelled_step",),
-    "experiments.timed": ("timed_mlp",),
     "figures.replicas": (
         "show_curves",
         "show_drift",
@@ -23,11 +22,13 @@ NAMES: Names = {
     ),
     "figures.step_view": (
         "last_step",
+        "show_efficiency",
         "show_real_step",
         "show_with_overlap",
         "show_without_overlap",
+        "step_picture",
+        "step_words",
     ),
-    "figures.steps": ("show_efficiency", "step_picture", "step_words"),
     "helpers.lessons.messages.algorithms.collectives": (
         "all_reduce_ring",
         "all_reduce_shared",

@@ -17,7 +17,6 @@ BUILDS: tuple[str, ...] = (
     "dynamic_recurrent",
     "weight_only",
     "requantize",
-    "packing",
 )
 GIVES: tuple[str, ...] = ("integer_products", "packed_products", "windows")
 # What answers one of its exercises, in part, though no spec names it, as (module, name).
@@ -48,9 +47,15 @@ NAMES: Names = {
     "experiments.litert_model": ("LiteRT", "to_litert"),
     "experiments.model_file": ("save",),
     "experiments.torchao_model": ("torchao_dynamic",),
-    "figures.blocks_view": ("show_block_errors", "show_blocks"),
     "figures.forms_view": ("show_fewer", "show_forms", "show_losses", "show_products"),
-    "figures.quantization_view": ("show_bounds", "show_channels", "show_codes", "show_line"),
+    "figures.quantization_view": (
+        "show_block_errors",
+        "show_blocks",
+        "show_bounds",
+        "show_channels",
+        "show_codes",
+        "show_line",
+    ),
     "helpers.notebook.predict": ("predict",),
     "helpers.notebook.tables": ("table",),
     "helpers.notebook.widgets": ("explore",),

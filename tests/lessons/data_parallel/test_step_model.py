@@ -1,4 +1,4 @@
-"""The model of a data-parallel step agrees with the same step on the virtual clock."""
+"""The model of a data-parallel step agrees with the virtual clock; a step cut out of a trace."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import pytest
 import torch
 
 import helpers
+from helpers.engine.trace import Event, Trace
 from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
+from helpers.lessons.data_parallel.experiments.models import timed_mlp
 from helpers.lessons.data_parallel.experiments.step_model import bucket_layers, modelled_step
-from helpers.lessons.data_parallel.experiments.timed import timed_mlp
-from helpers.lessons.data_parallel.figures.step_view import last_step
+from helpers.lessons.data_parallel.figures.step_view import last_step, share_beside
 
 LAYERS, WIDTH, BANDWIDTH = 6, 20, 4e6
 LAYER_BYTES = 4 * WIDTH**2
@@ -46,3 +47,15 @@ def test_overlap_never_makes_a_step_longer_and_layers_are_all_in_buckets() -> No
         with_it = modelled_step(LAYERS, LAYER_BYTES, limit, 4, 50e-6, BANDWIDTH)
         without = modelled_step(LAYERS, LAYER_BYTES, limit, 4, 50e-6, BANDWIDTH, overlap=False)
         assert with_it.computed <= with_it.seconds <= without.seconds
+
+
+def test_the_share_beside_computing_is_of_all_that_communication_threads_do() -> None:
+    events = [
+        Event(0, "computing", 0.0, 4.0),
+        Event(0, "waiting", 4.0, 6.0),
+        Event(0, "sending", 3.0, 5.0, lane=1),
+        Event(1, "computing", 0.0, 1.0),
+        Event(1, "waiting", 2.0, 4.0, lane=1),
+    ]
+    assert share_beside(Trace(events, 2, virtual=True)) == pytest.approx(1 / 4)
+    assert share_beside(Trace(events[:2], 1, virtual=True)) == 0.0

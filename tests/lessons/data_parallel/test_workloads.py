@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import islice
 
+import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_digits
 
 from helpers.lessons.data_parallel.experiments.digits import batches, digits
 from helpers.lessons.data_parallel.experiments.models import gradient_bytes, mlp, wide_mlp
+from helpers.lessons.data_parallel.experiments.pictures import pictures
 from helpers.notebook import published
 
 
@@ -26,11 +31,23 @@ def test_digits_split_without_loss():
     assert not torch.equal(data.train_x[:10], other.train_x[:10])
 
 
-def test_digits_are_the_same_every_time_and_in_both_types():
+def test_digits_are_scikit_learns_the_same_every_time_and_in_both_types():
+    wanted, (pixels, classes) = load_digits(), pictures()
+    np.testing.assert_array_equal(pixels, wanted.data)
+    np.testing.assert_array_equal(classes, wanted.target)
     assert torch.equal(digits(seed=3).train_y, digits(seed=3).train_y)
     assert torch.equal(digits(dtype=torch.float64).test_x, digits().test_x.double())
     with pytest.raises(ValueError, match="between 0 and 1"):
         digits(test=1.5)
+
+
+@pytest.mark.thorough
+@pytest.mark.real
+def test_scikit_learn_is_not_imported():
+    told = "import sys; from helpers.lessons.data_parallel import digits; digits(); "
+    told += "print(any(name.startswith('sklearn') for name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
 
 
 def test_batches_go_through_an_epoch_without_repeating():
@@ -51,11 +68,6 @@ def test_models_start_alike_by_seed_and_leave_torch_alone():
     assert torch.equal(before, torch.random.get_rng_state())
     assert not torch.equal(mlp(seed=None)[0].weight, mlp(seed=None)[0].weight)
     assert first(torch.zeros(2, 64)).shape == (2, 10)
-    with pytest.raises(ValueError, match="at least a width"):
-        mlp([3])
-
-
-def test_the_wide_model_is_as_large_as_it_says():
     assert gradient_bytes(wide_mlp()) == pytest.approx(34e6, rel=0.01)
 
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import conv2d, linear
-from torch.nn.utils.rnn import pack_sequence
 
 from helpers.lessons.quantization.algorithms import dynamic_layers, packed_products
 from helpers.lessons.quantization.algorithms.dynamic_layers import (
@@ -19,6 +18,7 @@ from helpers.lessons.quantization.algorithms.dynamic_layers import (
     quantize_rows,
 )
 from helpers.lessons.quantization.algorithms.dynamic_recurrent import DynamicGRU, DynamicLSTM
+from helpers.lessons.quantization.algorithms.half_products import WHOLE
 from helpers.lessons.quantization.algorithms.weight_only import WeightOnly
 
 AT_EASE = settings(deadline=None, max_examples=15)
@@ -50,10 +50,10 @@ def test_rows_of_zeros_and_of_no_numbers():
 def test_a_dynamic_linear_layer_is_float_arithmetic_on_codes(seed, rows, width, bits):
     torch.manual_seed(seed)
     source = nn.Linear(width, 5, bias=seed % 2 > 0).double()
-    layer, x = DynamicLinear.of(source, bits, per_channel=seed % 3 > 0), torch.randn(rows, width)
+    layer, x = DynamicLinear.of(source, bits), torch.randn(rows, width)
     x = x.double()
     codes, scale = quantize_rows(x)
-    weight = layer.codes * (layer.scale.view(-1, 1) if layer.scale.dim() else layer.scale)
+    weight = layer.codes * layer.scale.view(-1, 1)
     expected = linear(codes * scale, weight, source.bias)
     torch.testing.assert_close(layer(x), expected.detach(), rtol=1e-12, atol=1e-12)
 
@@ -82,51 +82,30 @@ def test_a_dynamic_convolution_is_float_arithmetic_on_codes(groups, rows):
     torch.testing.assert_close(layer(x), expected.detach(), rtol=1e-12, atol=1e-12)
 
 
-FORMS = ("dynamic", "weight-only")
-RECURRENT = [(nn.LSTM, DynamicLSTM), (nn.GRU, DynamicGRU)]
-OPTIONS = [
-    {},
-    {"num_layers": 3, "batch_first": True},
-    {"num_layers": 2, "bidirectional": True, "batch_first": True},
-    {"bidirectional": True, "bias": False},
-]
-
-
-def parts(state) -> list[torch.Tensor]:
-    return [state] if isinstance(state, torch.Tensor) else list(state)
-
-
 @pytest.mark.parametrize(
-    ("options", "kind", "form"),
+    ("source", "form"),
     [
-        *((options, RECURRENT[n % 2], "dynamic") for n, options in enumerate(OPTIONS)),
-        *((OPTIONS[2], kind, form) for kind, form in zip(RECURRENT, FORMS, strict=True)),
+        (nn.LSTM(6, 9, num_layers=2), DynamicLSTM),
+        (nn.GRU(6, 9, num_layers=3, batch_first=True), DynamicGRU),
+        (nn.GRU(6, 9, bias=False), DynamicGRU),
+        (nn.LSTM(6, 9, num_layers=2, bidirectional=True, batch_first=True), WeightOnly),
     ],
 )
-def test_recurrent_layers(kind, options, form):
-    torch.manual_seed(0)
-    source = kind[0](6, 9, **options).eval()
-    layer = (kind[1] if form == "dynamic" else WeightOnly).of(source)
-    x = torch.randn(5, 5, 6)
-    with torch.no_grad():
-        out, state = source(x)
-        again = source(x, state)
-        single, last = source(x[0])
-    for found, expected in [
-        (layer(x), (out, state)),
-        (layer(x, state), again),
-        (layer(x[0]), (single, last)),
-    ]:
-        pairs = zip([found[0], *parts(found[1])], [expected[0], *parts(expected[1])], strict=True)
-        for mine, theirs in pairs:
-            torch.testing.assert_close(mine, theirs, rtol=0, atol=0.02)
+def test_recurrent_layers(source, form):
+    x = torch.randn(5, 4, 6)
+    found, wanted = form(source)(x), source(x)
+    for mine, theirs in zip(flat(found), flat(wanted), strict=True):
+        torch.testing.assert_close(mine, theirs.detach(), rtol=0, atol=0.02)
+
+
+def flat(found) -> list[torch.Tensor]:
+    return [found] if isinstance(found, torch.Tensor) else [t for part in found for t in flat(part)]
 
 
 def test_what_recurrent_layers_refuse():
-    with pytest.raises(ValueError, match="proj_size=0"):
-        DynamicLSTM.of(nn.LSTM(3, 4, proj_size=2))
-    with pytest.raises(TypeError, match="not a packed sequence"):
-        DynamicGRU.of(nn.GRU(3, 4))(pack_sequence([torch.ones(2, 3)]))
+    for options in ({"proj_size": 2}, {"bidirectional": True}):
+        with pytest.raises(ValueError, match="its weights only"):
+            DynamicLSTM(nn.LSTM(3, 4, **options))
 
 
 @pytest.mark.parametrize(
@@ -136,18 +115,21 @@ def test_what_recurrent_layers_refuse():
         (nn.Conv1d(2, 3, 3, padding=1), torch.ones(2, 2, 5)),
         (nn.Conv2d(4, 4, 3, groups=4), torch.ones(1, 4, 5, 5)),
         (nn.Embedding(7, 3), torch.tensor([[1, 6]])),
-        (nn.RNN(3, 4), torch.ones(2, 3)),
     ],
 )
 def test_weight_only_layers_hold_codes_and_compute_in_floats(layer, x):
-    layer.eval()
-    held = WeightOnly.of(layer)
-    found, expected = held(x), layer(x)
-    if isinstance(found, tuple):
-        found, expected = found[0], expected[0]
-    torch.testing.assert_close(found, expected.detach(), rtol=0, atol=0.05)
+    held = WeightOnly(layer)
+    torch.testing.assert_close(held(x), layer(x).detach(), rtol=0, atol=0.05)
     assert not list(held.parameters())
     assert any(b.dtype == torch.int8 for b in held.buffers())
-    assert torch.equal(
-        copy.deepcopy(held).weights()[held._names[0]], held.weights()[held._names[0]]
-    )
+    assert torch.equal(copy.deepcopy(held)(x), held(x))
+
+
+@pytest.mark.parametrize("shape", [(5, WHOLE), (2, 3, WHOLE + 1)])
+def test_a_linear_layer_in_bfloat16(shape):
+    linear_layer, x = nn.Linear(shape[-1], 4, bias=len(shape) == 2), torch.randn(shape)
+    found = WeightOnly(linear_layer, compute=torch.bfloat16)(x)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, WeightOnly(linear_layer)(x), rtol=0.02, atol=0.02)
+    with pytest.raises(ValueError, match="bfloat16, or None"):
+        WeightOnly(linear_layer, compute=torch.float16)

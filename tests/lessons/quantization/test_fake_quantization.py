@@ -6,7 +6,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
 
 from helpers.lessons.quantization.algorithms.calibration import MinMax
 from helpers.lessons.quantization.algorithms.fake_quantization import (
@@ -73,10 +72,3 @@ def test_a_place_watches_in_training_and_rounds_after_the_delay():
     far = torch.tensor([50.0])
     assert float(place(far)) == pytest.approx(2)
     assert place.observer.batches == 3  # eval mode only looks things up
-
-
-def test_what_a_place_refuses():
-    with pytest.raises(ValueError, match="has seen no values"):
-        nn.Sequential(FakeQuantize()).eval()(torch.ones(3))
-    with pytest.raises(ValueError, match="at least 0"):
-        FakeQuantize(delay=-1)

@@ -17,35 +17,17 @@ def lived_in(norm: nn.Module, seed: int = 0) -> nn.Module:
     return norm
 
 
-PAIRS = [
-    (lambda bias: nn.Linear(5, 4, bias=bias), lambda **o: nn.BatchNorm1d(4, **o), (7, 5)),
-    (lambda bias: nn.Conv1d(2, 4, 3, bias=bias), lambda **o: nn.BatchNorm1d(4, **o), (3, 2, 6)),
-    (
-        lambda bias: nn.Conv2d(4, 4, 3, 2, 1, groups=4, bias=bias),
-        lambda **o: nn.BatchNorm2d(4, **o),
-        (3, 4, 5, 6),
-    ),
-    (
-        lambda bias: nn.Conv3d(1, 4, 2, bias=bias),
-        lambda **o: nn.BatchNorm3d(4, **o),
-        (2, 1, 3, 3, 3),
-    ),
-]
-
-
 @pytest.mark.parametrize(
-    ("pair", "bias", "options"),
+    ("layer", "norm", "shape"),
     [
-        (PAIRS[0], True, {}),
-        (PAIRS[1], False, {"affine": False}),
-        (PAIRS[2], True, {"eps": 0.5}),
-        (PAIRS[3], False, {}),
+        (nn.Linear(5, 4), nn.BatchNorm1d(4), (7, 5)),
+        (nn.Conv1d(2, 4, 3, bias=False), nn.BatchNorm1d(4, affine=False), (3, 2, 6)),
+        (nn.Conv2d(4, 4, 3, 2, 1, groups=4), nn.BatchNorm2d(4, eps=0.5), (3, 4, 5, 6)),
+        (nn.Conv3d(1, 4, 2, bias=False), nn.BatchNorm3d(4), (2, 1, 3, 3, 3)),
     ],
 )
-def test_a_folded_model_gives_the_same(pair, bias, options):
-    torch.manual_seed(0)
-    layer, norm, shape = pair
-    model = nn.Sequential(layer(bias), lived_in(norm(**options)), nn.ReLU()).double().eval()
+def test_a_folded_model_gives_the_same(layer, norm, shape):
+    model = nn.Sequential(layer, lived_in(norm), nn.ReLU()).double().eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     x = torch.randn(shape, dtype=torch.float64)
     folded = fold(model)
@@ -78,13 +60,3 @@ def test_the_batch_does_not_matter():
     x = torch.randn(5, 3)
     torch.testing.assert_close(x @ weight.t() + bias, norm.eval()(x))
     assert not weight.requires_grad and not bias.requires_grad
-
-
-def test_what_fold_refuses():
-    weight = torch.ones(2, 2)
-    with pytest.raises(TypeError, match="Only a batch norm"):
-        fold_batch_norm(weight, None, nn.LayerNorm(2))
-    with pytest.raises(ValueError, match="track_running_stats=True"):
-        fold_batch_norm(weight, None, nn.BatchNorm1d(2, track_running_stats=False))
-    with pytest.raises(ValueError, match="2 channels going out, the batch norm 3"):
-        fold_batch_norm(weight, None, nn.BatchNorm1d(3))

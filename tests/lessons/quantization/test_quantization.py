@@ -9,16 +9,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.lessons.quantization.algorithms.packing import pack, packed_bytes, unpack
 from helpers.lessons.quantization.algorithms.quantization import (
     Grid,
     affine_grid,
     quantize,
-    squared_error,
     symmetric_grid,
     weight_grid,
 )
 from helpers.lessons.quantization.algorithms.requantize import Multiplier, requantize
+from helpers.lessons.quantization.experiments.model_file import pack
 
 BITS = st.integers(2, 8)
 NUMBERS = st.floats(-1e6, 1e6)
@@ -63,11 +62,11 @@ def test_quantize_takes_ranges_only_that_have_two_ends_in_order():
 
 
 @AT_EASE
-@given(NUMBERS, NUMBERS, BITS, st.booleans(), st.integers(0, 100))
-def test_an_affine_round_trip_is_off_by_half_a_step_at_most(a, b, bits, signed, seed):
+@given(NUMBERS, NUMBERS, BITS, st.integers(0, 100))
+def test_an_affine_round_trip_is_off_by_half_a_step_at_most(a, b, bits, seed):
     low, high = sorted((a, b))
     ends = torch.tensor([low, high], dtype=torch.float64)
-    grid = affine_grid(ends[0], ends[1], bits, signed)
+    grid = affine_grid(ends[0], ends[1], bits)
     inside = torch.rand(50, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     values = torch.cat([ends[0] + inside * (ends[1] - ends[0]), ends, torch.zeros(1)])
     error = (grid.round_trip(values) - values).abs().max()
@@ -78,10 +77,10 @@ def test_an_affine_round_trip_is_off_by_half_a_step_at_most(a, b, bits, signed, 
 
 
 @AT_EASE
-@given(NUMBERS, NUMBERS, BITS, st.booleans())
-def test_zero_is_a_code_exactly(a, b, bits, signed):
+@given(NUMBERS, NUMBERS, BITS)
+def test_zero_is_a_code_exactly(a, b, bits):
     low, high = sorted((a, b))
-    grid = affine_grid(low, high, bits, signed)
+    grid = affine_grid(low, high, bits)
     zero = torch.zeros(1)
     assert grid.quantize(zero) == grid.zero_point
     assert grid.dequantize(grid.zero_point.view(1).to(grid.dtype)) == 0
@@ -101,14 +100,13 @@ def test_a_symmetric_round_trip(bound, bits, seed):
 
 
 @AT_EASE
-@given(SEEDS, BITS, st.sampled_from([(1, 1), (7, 3), (4, 2, 3, 3), (5,), (3, 8, 1)]))
+@given(SEEDS, BITS, st.sampled_from([(1, 1), (7, 3), (4, 2, 3, 3), (3, 8, 1)]))
 def test_a_scale_for_each_channel_is_never_worse(seed, bits, shape):
     weight = tensor(seed, shape)
-    one, many = (weight_grid(weight, bits, per_channel) for per_channel in (False, True))
+    one, many = symmetric_grid(weight.abs().max(), bits), weight_grid(weight, bits)
     errors = [(grid.round_trip(weight) - weight).square() for grid in (one, many)]
     of_channels = [e.reshape(shape[0], -1).sum(1) for e in errors]
     assert (of_channels[1] <= of_channels[0] * (1 + 1e-12)).all()
-    assert squared_error(weight, many) <= squared_error(weight, one) * (1 + 1e-12)
 
 
 def test_a_channel_keeps_the_shared_scale_where_that_is_better():
@@ -150,25 +148,13 @@ def test_what_no_grid_can_be_made_of(wrong, says):
 
 @AT_EASE
 @given(BITS, st.lists(st.integers(0, 5), min_size=1, max_size=3), SEEDS)
-def test_packing_loses_nothing(bits, shape, seed):
+def test_packed_codes_are_a_stream_of_bits(bits, shape, seed):
     half = 2 ** (bits - 1)
     generator = torch.Generator().manual_seed(seed)
     codes = torch.randint(-half, half, shape, generator=generator).to(torch.int8)
-    packed = pack(codes, bits)
-    assert packed.dtype == torch.uint8
-    assert len(packed) == packed_bytes(codes.numel(), bits) == -(-codes.numel() * bits // 8)
-    assert torch.equal(unpack(packed, bits, shape), codes)
-
-
-def test_what_cannot_be_packed():
-    with pytest.raises(ValueError, match="between -8 and 7"):
-        pack(torch.tensor([8], dtype=torch.int8), 4)
-    with pytest.raises(ValueError, match="take 2 bytes, but there are 3"):
-        unpack(torch.zeros(3, dtype=torch.uint8), 4, [4])
-
-
-def nearest_even(value: Fraction) -> int:
-    return round(value)  # Python rounds a fraction's ties to the even number
+    stream = "".join(f"{code + half:0{bits}b}"[::-1] for code in codes.flatten().tolist())
+    found = "".join(f"{byte:08b}"[::-1] for byte in pack(codes, bits).tolist())
+    assert found == stream + "0" * (-len(stream) % 8)
 
 
 @AT_EASE
@@ -183,9 +169,9 @@ def test_a_multiplier_rounds_as_exact_fractions_do(real, sums):
         assert abs(fixed / Fraction(real) - 1) <= Fraction(1, 2**31)
         assert 2**30 <= multiplier.mantissa < 2**31
     found = multiplier.times(torch.tensor(sums, dtype=torch.int32))
-    assert found.tolist() == [nearest_even(fixed * s) for s in sums]
+    assert found.tolist() == [round(fixed * s) for s in sums]  # ties to the even number
     if real < 2.0**-32:
-        assert found.tolist() == [nearest_even(Fraction(real) * s) for s in sums]
+        assert found.tolist() == [round(Fraction(real) * s) for s in sums]
 
 
 def test_requantizing_clamps_to_the_grid():

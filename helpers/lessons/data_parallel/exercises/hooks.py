@@ -14,7 +14,7 @@ from helpers.checks.drives.memory import Kept
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.training import network
 from helpers.checks.drives.values import Remote
-from helpers.lessons.data_parallel.experiments.timed import TakesTime
+from helpers.lessons.data_parallel.experiments.models import TakesTime
 
 
 def _on_hooks(

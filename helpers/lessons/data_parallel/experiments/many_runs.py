@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 
 import torch
@@ -14,15 +14,11 @@ from helpers.lessons.data_parallel.experiments.digits import Digits, digits
 
 DEEP = (64, 64, 64, 64, 64, 64, 10)
 """Widths of a network that is deep for the digits, so that its first steps are delicate."""
+MOMENTUM = 0.9
 
 
 def errors_after_training(
-    batch: int,
-    rate: Callable[[int], float],
-    epochs: int,
-    seeds: int = 8,
-    widths: Sequence[int] = DEEP,
-    momentum: float = 0.9,
+    batch: int, rate: Callable[[int], float], epochs: int, seeds: int = 8
 ) -> list[float]:
     """Train `seeds` networks at once and return the test error of each, in %.
 
@@ -32,7 +28,7 @@ def errors_after_training(
     """
     data = digits()
     random = torch.Generator().manual_seed(7)
-    weights = _he(seeds, widths, random)
+    weights = _he(seeds, random)
     speeds = [torch.zeros_like(w) for w in weights]
     step = 0
     for _ in range(epochs):
@@ -46,7 +42,7 @@ def errors_after_training(
             size = rate(step)
             with torch.no_grad():
                 for weight, speed, slope in zip(weights, speeds, slopes, strict=True):
-                    speed.mul_(momentum).add_(slope)
+                    speed.mul_(MOMENTUM).add_(slope)
                     weight.sub_(speed, alpha=size)
             step += 1
     with torch.no_grad():
@@ -59,9 +55,9 @@ def steps_per_epoch(batch: int) -> int:
     return len(digits().train_x) // batch
 
 
-def _he(seeds: int, widths: Sequence[int], random: torch.Generator) -> list[Tensor]:
+def _he(seeds: int, random: torch.Generator) -> list[Tensor]:
     made: list[Tensor] = []
-    for before, after in pairwise(widths):
+    for before, after in pairwise(DEEP):
         scale = math.sqrt(2 / before)
         made.append(torch.randn(seeds, before, after, generator=random).mul_(scale))
         made.append(torch.zeros(seeds, 1, after))

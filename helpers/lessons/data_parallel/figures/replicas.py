@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
+import numpy as np
 from torch import Tensor
 
+from helpers.notebook import style
 from helpers.notebook.figures import show
-from helpers.notebook.style import BLUE, CYCLE, GREEN, GREY, ORANGE, RED, axes, measured, modelled
 
 
 def show_parts(one: Sequence[float], two: Sequence[float]) -> None:
@@ -19,25 +20,21 @@ def show_parts(one: Sequence[float], two: Sequence[float]) -> None:
 
     one, two: forward and backward, all-reduce, update.
     """
-    figure, ax = axes(height=2.5)
+    figure, ax = style.axes(height=2.5)
     looks = (
-        ("forward and backward", GREEN, ""),
-        ("all-reduce", ORANGE, "////"),
-        ("update", GREY, ".."),
+        ("forward and backward", style.GREEN, ""),
+        ("all-reduce", style.ORANGE, "////"),
+        ("update", style.GREY, ".."),
     )
-    left = [0.0, 0.0]
+    left = np.zeros(2)
     for (name, colour, hatch), *parts in zip(looks, one, two, strict=True):
-        wide = [1e3 * part for part in parts]
-        ax.barh(
-            [0, 1], wide, left=left, height=0.55, label=name,
-            color=colour, hatch=hatch, edgecolor="#444444", linewidth=0.4,
-        )  # fmt: skip
-        left = [a + b for a, b in zip(left, wide, strict=True)]
-    ax.set_yticks([0, 1], ["one rank,\n16 rows", "two ranks,\n8 rows each"])
-    ax.invert_yaxis()
-    ax.grid(axis="y", visible=False)
+        wide = 1e3 * np.array(parts)
+        look = {"color": colour, "hatch": hatch, "edgecolor": "#444444", "linewidth": 0.4}
+        ax.barh([0, 1], wide, left=left, height=0.55, label=name, **look)
+        left = left + wide
+    style.rows(ax, ["one rank,\n16 rows", "two ranks,\n8 rows each"])
     ax.set_xlabel("time of a step (ms), measured")
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3)
     show(
         figure,
         caption=f"With half the rows, forward and backward take {two[0] / one[0]:.0%} of the time: "
@@ -53,15 +50,20 @@ def show_owners(cut: Callable[[int, int, int, int], Tensor], rows: int, size: in
     """Which rank has which row in four epochs. cut(rows, rank, size, epoch): its row numbers."""
     from matplotlib.patches import Rectangle
 
-    figure, ax = axes(height=2.3)
+    figure, ax = style.axes(height=2.3)
     for epoch in range(4):
         for rank in range(size):
             for row in map(int, cut(rows, rank, size, epoch)):
                 corner = row - 0.46, epoch - 0.42
-                ax.add_patch(Rectangle(corner, 0.92, 0.84, color=CYCLE[rank], linewidth=0))
+                ax.add_patch(Rectangle(corner, 0.92, 0.84, color=style.CYCLE[rank], linewidth=0))
                 bold = {"ha": "center", "va": "center", "color": "white", "fontweight": "bold"}
                 ax.text(row, epoch, rank, **bold)
-    ax.set(xlim=(-0.6, rows - 0.4), ylim=(3.6, -0.6), xlabel="row of the data set", ylabel="epoch")
+    ax.set(
+        xlim=(-0.6, rows - 0.4),
+        ylim=(3.6, -0.6),
+        xlabel="row of the data set",
+        ylabel="epoch",
+    )
     ax.set_xticks(range(0, rows, 2))
     ax.set_yticks(range(4))
     ax.grid(visible=False)
@@ -82,15 +84,14 @@ def show_equality(
 
     alike: ranks counted alike, float64. single, double: weighted by rows, float32 and float64.
     """
-    figure, ax = axes(height=3.2)
-    ax.plot(ranks, alike, **measured(RED, "ranks counted alike", "s"))
-    ax.plot(ranks, single, **measured(ORANGE, "by rows, float32", "^"))
-    ax.plot(ranks, double, **measured(BLUE, "by rows, float64"))
+    figure, ax = style.axes(height=3.2)
+    ax.plot(ranks, alike, **style.measured(style.RED, "ranks counted alike", "s"))
+    ax.plot(ranks, single, **style.measured(style.ORANGE, "by rows, float32", "^"))
+    ax.plot(ranks, double, **style.measured(style.BLUE, "by rows, float64"))
     ax.set(yscale="log", ylim=(1e-17, 1), xlim=(min(ranks) - 0.5, max(ranks) + 0.5))
     ax.set(xlabel="ranks", ylabel="difference from one batch\n(part of the largest gradient)")
     ax.set_xticks(ranks)
-    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0)}
-    ax.legend(**place, ncols=3, frameon=False, handletextpad=0.1)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, handletextpad=0.1)
     show(
         figure,
         caption="Weighted by rows, N ranks equal one big batch to rounding; counted alike, they "
@@ -103,9 +104,9 @@ def show_equality(
 
 def show_drift(runs: Mapping[str, tuple[Sequence[float], Sequence[float]]], every: int) -> None:
     """For each run: the distance of the replicas every so many steps, and each step's loss."""
-    figure, (left, right) = axes(columns=2, width=8.2, height=3.3)
+    figure, (left, right) = style.axes(columns=2, width=8.2, height=3.3)
     for (name, (distance, losses)), colour, mark in zip(
-        runs.items(), (RED, ORANGE, BLUE), "s^o", strict=True
+        runs.items(), (style.RED, style.ORANGE, style.BLUE), "s^o", strict=True
     ):
         steps = range(0, every * len(distance), every)
         left.plot(steps, distance, color=colour, marker=mark, markevery=10, label=name)
@@ -135,14 +136,13 @@ def show_pieces(
     pieces: Sequence[int], seconds: Sequence[float], model: Callable[[int], float], what: str
 ) -> None:
     """Seconds of all-reduces that share so many bytes (what: such as "4 MB"), and the model."""
-    figure, ax = axes(height=3.2)
-    ax.plot(pieces, [1e3 * s for s in seconds], **measured(label="measured, 2 ranks"))
+    figure, ax = style.axes(height=3.2)
+    ax.plot(pieces, [1e3 * s for s in seconds], **style.measured(label="measured, 2 ranks"))
     label = "modelled: pieces · α + bytes · β"
-    ax.plot(pieces, [1e3 * model(count) for count in pieces], **modelled(label=label))
+    ax.plot(pieces, [1e3 * model(count) for count in pieces], **style.modelled(label=label))
     ax.set(xscale="log", yscale="log", xlabel=f"all-reduces that share {what}", ylabel="time (ms)")
-    ax.set_xticks(pieces, [str(count) for count in pieces])
-    ax.minorticks_off()
-    ax.legend(frameon=False)
+    style.ticks(ax.xaxis, pieces)
+    ax.legend()
     off = max(max(s / model(n), model(n) / s) for n, s in zip(pieces, seconds, strict=True))
     show(
         figure,
@@ -158,16 +158,16 @@ def show_curves(losses: Mapping[str, Sequence[float]]) -> None:
     """The training losses of three implementations, drawn so that equal ones can all be seen."""
     gap = max(max(step) - min(step) for step in zip(*losses.values(), strict=True))
     apart = f"at most {gap:.0e} apart" if gap else "equal"
-    figure, ax = axes(height=3.0)
+    figure, ax = style.axes(height=3.0)
     looks = (
-        {"color": BLUE, "linewidth": 5, "alpha": 0.4},
-        {"color": GREEN, "linewidth": 1.6, "linestyle": "--"},
-        {"color": RED, "linestyle": "none", "marker": "o", "markersize": 5, "markevery": 4},
+        {"color": style.BLUE, "linewidth": 5, "alpha": 0.4},
+        {"color": style.GREEN, "linewidth": 1.6, "linestyle": "--"},
+        {"color": style.RED, "linestyle": "none", "marker": "o", "markersize": 5, "markevery": 4},
     )
     for (name, values), look in zip(losses.items(), looks, strict=True):
         ax.plot(values, label=name, **look)
     ax.set(xlabel="step", ylabel="training loss", ylim=(0, None))
-    ax.legend(frameon=False)
+    ax.legend()
     last = "; ".join(f"{name} {sum(v[-10:]) / 10:.2f}" for name, v in losses.items())
     show(
         figure,
@@ -179,14 +179,12 @@ def show_curves(losses: Mapping[str, Sequence[float]]) -> None:
 
 def show_step_times(seconds: Mapping[str, float]) -> None:
     """How long a step takes, by way."""
-    figure, ax = axes(height=2.9)
+    figure, ax = style.axes(height=2.9)
     values = [1e3 * s for s in seconds.values()]
-    ax.plot(values, range(len(values)), **measured())
+    ax.plot(values, range(len(values)), **style.measured())
     for place, value in enumerate(values):
-        beside = {"xytext": (9, 0), "textcoords": "offset points", "va": "center", "fontsize": 10}
-        ax.annotate(f"{value:.0f} ms", (value, place), **beside)
-    ax.set_yticks(range(len(values)), list(seconds))
-    ax.invert_yaxis()
+        style.note(ax, f"{value:.0f} ms", (value, place), (9, 0), va="center")
+    style.rows(ax, list(seconds))
     ax.set(xlabel="time of a step with 64 rows a rank (ms)", xlim=(0, 1.25 * max(values)))
     listed = ", ".join(f"{n} {v:.0f} ms" for n, v in zip(seconds, values, strict=True))
     show(
@@ -201,32 +199,27 @@ def show_errors(
     errors: Mapping[str, Sequence[float]], published_errors: Mapping[str, float]
 ) -> None:
     """Test errors (%) by way, a point a seed, beside those that Goyal et al. published."""
-    from helpers.notebook.style import published
-
     theirs = {name.replace("gpus", "GPUs"): error for name, error in published_errors.items()}
-    figure, (left, right) = axes(columns=2, width=8.6, height=3.9)
+    figure, (left, right) = style.axes(columns=2, width=8.6, height=3.9)
     for place, values in enumerate(errors.values()):
         spread = [place + 0.05 * (i - len(values) / 2) for i in range(len(values))]
-        seeds = measured(label=f"measured, {len(values)} seeds" if place == 0 else "")
+        seeds = style.measured(label=f"measured, {len(values)} seeds" if place == 0 else "")
         left.plot(spread, sorted(values), **{**seeds, "alpha": 0.75, "markersize": 5})
         middle, label = median(values), "median" if place == 0 else ""
-        left.hlines(middle, place - 0.33, place + 0.33, color=RED, linewidth=2, label=label)
+        left.hlines(middle, place - 0.33, place + 0.33, color=style.RED, linewidth=2, label=label)
         at = place + 0.36, middle
-        left.annotate(f"{middle:.1f}", at, va="center", fontsize=9, color=RED)
+        style.note(left, f"{middle:.1f}", at, (0, 0), va="center", color=style.RED)
     left.set(yscale="log", ylabel="test error on the digits (%)", ylim=(1, 130), xlim=(-0.5, 3.8))
-    ticks = [1, 2, 5, 10, 20, 50, 100]
-    left.set_yticks(ticks, [str(tick) for tick in ticks])
-    left.minorticks_off()
+    style.ticks(left.yaxis, [1, 2, 5, 10, 20, 50, 100])
     left.set_xticks(range(len(errors)), list(errors), fontsize=8)
-    right.plot(range(4), theirs.values(), **published("published: Goyal et al. 2017"))
+    right.plot(range(4), theirs.values(), **style.published("published: Goyal et al. 2017"))
     for place, value in enumerate(theirs.values()):
-        above = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center", "fontsize": 9}
-        right.annotate(f"{value:.2f}", (place, value), **above)
+        style.note(right, f"{value:.2f}", (place, value), (0, 8), ha="center")
     right.set(ylabel="top-1 error on ImageNet (%)", ylim=(23, 26.6), xlim=(-0.5, 3.5))
     names = [name.replace(", ", ",\n").replace(" warmup", "\nwarmup") for name in theirs]
     right.set_xticks(range(4), names, fontsize=8)
     for ax in (left, right):
-        ax.legend(loc="upper left", fontsize=9, frameon=False)
+        ax.legend(loc="upper left", fontsize=9)
     figure.get_layout_engine().set(wspace=0.06)
     small, same, scaled, warm = (median(values) for values in errors.values())
     seeds_of = [*errors.values()][2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from helpers.notebook.figures import show
@@ -34,109 +35,43 @@ def sent_chunk(rank: int, step: int, size: int) -> int:
     return (rank - step + first) % size
 
 
-def ring_picture(size: int = 4) -> Any:
-    """A panel for the start and for each step of a ring: rows are ranks, columns are chunks.
+def show_ring() -> None:
+    """A ring on four ranks: a panel for the start and for each step, rows are ranks.
 
     A cell says how many ranks' values it adds up, Σ once it is the sum; a thick frame marks what
-    the rank sends next, to the rank below (the last one to the first). Returns the figure.
+    the rank sends next, to the rank below (the last one to the first).
     """
-    states = ring_states(size)
-    figure, panels = axes(columns=size, rows=2, width=7.2, height=4.3)
+    states = ring_states(4)
+    figure, panels = axes(columns=4, rows=2, width=7.2, height=4.3)
+    key = panels[1][0]
     with style():
         for step, state in enumerate(states):
-            row, column = (0, step) if step < size else (1, step - size + 1)
-            panel = panels[row][column]
-            _grid(panel, size, rows="rank" if column == (1 if row else 0) else "")
+            panel = panels.flat[step if step < 4 else step + 1]  # the key stands between them
+            _board(panel, range(4), [f"rank {r}" if step in (0, 4) else "" for r in range(4)])
+            panel.set_aspect("equal")
             panel.set_title("start" if step == 0 else f"after step {step}", fontsize=10)
-            for rank in range(size):
-                for chunk in range(size):
-                    _count(panel, rank, chunk, len(state[rank][chunk]), size)
-                if step < len(states) - 1:
-                    _frame(panel, rank, sent_chunk(rank, step, size))
-        _key(panels[1][0], size)
-    return figure
-
-
-def _grid(panel: Any, size: int, rows: str) -> None:
-    panel.set_xlim(-0.5, size - 0.5)
-    panel.set_ylim(size - 0.5, -0.5)
-    panel.set_aspect("equal")
-    panel.grid(False)
-    panel.tick_params(length=0, labelsize=9)
-    panel.set_xticks(range(size))
-    panel.set_yticks(range(size), [f"{rows} {r}" for r in range(size)] if rows else [""] * size)
-    for side in panel.spines.values():
-        side.set_visible(False)
-
-
-def _count(panel: Any, rank: int, chunk: int, count: int, size: int) -> None:
-    from matplotlib.patches import Rectangle
-
-    full = count == size
-    shade = BLUE if full else f"{0.97 - 0.5 * (count - 1) / max(size - 1, 1):.3f}"
-    panel.add_patch(
-        Rectangle((chunk - 0.46, rank - 0.46), 0.92, 0.92, facecolor=shade, edgecolor="#999999")
-    )
-    panel.text(
-        chunk,
-        rank,
-        "Σ" if full else str(count),
-        ha="center",
-        va="center",
-        fontsize=10,
-        color="white" if full else "black",
-    )
-
-
-def _frame(panel: Any, rank: int, chunk: int) -> None:
-    from matplotlib.patches import Rectangle
-
-    panel.add_patch(
-        Rectangle((chunk - 0.44, rank - 0.44), 0.88, 0.88, fill=False, edgecolor=ORANGE, lw=2.6)
-    )
-
-
-def _key(panel: Any, size: int) -> None:
-    panel.axis("off")
-    words = (
-        "columns: chunks\n"
-        "number: how many\nranks are added up\n"
-        f"Σ: all {size} of them\n"
-        "orange: sent next,\nto the rank below"
-    )
-    panel.text(0, 0.5, words, va="center", fontsize=9, transform=panel.transAxes, linespacing=1.5)
-
-
-def slices_picture(size: int = 4) -> Any:
-    """Which rank works where in a shared-memory all-reduce: rows are buffers, columns slices."""
-    from matplotlib.patches import Rectangle
-
-    figure, panel = axes(width=5.6, height=2.6)
-    with style():
-        panel.set_xlim(-0.5, size - 0.5)
-        panel.set_ylim(size - 0.5, -0.5)
-        panel.grid(False)
-        panel.tick_params(length=0)
-        panel.set_xticks(range(size), [f"slice {s}" for s in range(size)])
-        panel.set_yticks(range(size), [f"buffer {r}" for r in range(size)])
-        for side in panel.spines.values():
-            side.set_visible(False)
-        for worker in range(size):
-            colour = CYCLE[worker % len(CYCLE)]
-            for buffer in range(size):
-                corner = (worker - 0.47, buffer - 0.44)
-                box = Rectangle(
-                    corner, 0.94, 0.88, facecolor=colour, alpha=0.3, edgecolor="#555555"
-                )
-                panel.add_patch(box)
-                panel.text(worker, buffer, f"rank {worker}", ha="center", va="center", fontsize=10)
-    return figure
-
-
-def show_ring() -> None:
-    """A ring on four ranks, step by step."""
+            for rank, row in enumerate(state):
+                for chunk, ranks in enumerate(row):
+                    full, shade = len(ranks) == 4, f"{0.97 - 0.5 * (len(ranks) - 1) / 3:.3f}"
+                    words, colour = ("Σ", "white") if full else (str(len(ranks)), "black")
+                    look: dict[str, Any] = {
+                        "facecolor": BLUE if full else shade,
+                        "edgecolor": "#999999",
+                    }
+                    _cell(panel, chunk, rank, words, colour, **look)
+                if step < 6:
+                    frame: dict[str, Any] = {"fill": False, "edgecolor": ORANGE, "linewidth": 2.6}
+                    _cell(panel, sent_chunk(rank, step, 4), rank, "", **frame)
+        key.axis("off")
+        words = (
+            "columns: chunks\n"
+            "number: how many\nranks are added up\n"
+            "Σ: all 4 of them\n"
+            "orange: sent next,\nto the rank below"
+        )
+        key.text(0, 0.5, words, va="center", fontsize=9, transform=key.transAxes, linespacing=1.5)
     show(
-        ring_picture(4),
+        figure,
         caption="A ring on 4 ranks: three steps that add, three steps that copy. In every step "
         "every rank sends one chunk, a quarter of the tensor.",
         alt="Seven grids of four ranks by four chunks. At the start each cell counts 1 "
@@ -146,11 +81,41 @@ def show_ring() -> None:
 
 
 def show_slices() -> None:
-    """Who works where in shared memory."""
+    """Which rank works where in shared memory: rows are buffers, columns slices."""
+    figure, panel = axes(width=5.6, height=2.6)
+    with style():
+        _board(panel, [f"slice {s}" for s in range(4)], [f"buffer {r}" for r in range(4)])
+        for worker in range(4):
+            for buffer in range(4):
+                look: dict[str, Any] = {
+                    "facecolor": CYCLE[worker],
+                    "alpha": 0.3,
+                    "edgecolor": "#555555",
+                }
+                _cell(panel, worker, buffer, f"rank {worker}", **look)
     show(
-        slices_picture(4),
+        figure,
         caption="Who works where: each rank reads and writes one slice, in every buffer, so "
         "that no two ranks ever touch the same place.",
         alt="A grid of four buffers by four slices. Rank 0 works in slice 0 of all four "
         "buffers, rank 1 in slice 1, rank 2 in slice 2, rank 3 in slice 3.",
     )
+
+
+def _board(panel: Any, across: Sequence[Any], down: Sequence[str]) -> None:
+    """Names of columns and rows for cells at whole numbers, and nothing else."""
+    panel.set(xlim=(-0.5, len(across) - 0.5), ylim=(len(down) - 0.5, -0.5))
+    panel.grid(False)
+    panel.tick_params(length=0, labelsize=9)
+    panel.set_xticks(range(len(across)), across)
+    panel.set_yticks(range(len(down)), down)
+    panel.spines[:].set_visible(False)
+
+
+def _cell(
+    panel: Any, column: int, row: int, words: str, colour: str = "black", **look: Any
+) -> None:
+    from matplotlib.patches import Rectangle
+
+    panel.add_patch(Rectangle((column - 0.46, row - 0.46), 0.92, 0.92, **look))
+    panel.text(column, row, words, ha="center", va="center", fontsize=10, color=colour)

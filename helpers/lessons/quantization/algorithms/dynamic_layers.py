@@ -7,7 +7,7 @@ and of channels stand outside of the sums, so they cost one multiplication a res
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -47,33 +47,37 @@ def whole_rows(x: Tensor, highest: int) -> tuple[Tensor, Tensor]:
 
 
 class DynamicLayer(nn.Module):
-    """A weight as codes, with the scale of each channel, and the bias as floats.
+    """A weight as codes, with the scale of each channel, and the bias as floats; for inference.
 
-    codes: int8, (out, …). scale: (out,) or 0-d. bias: (out,) floats, or None.
+    codes: int8, (out, …). scale: (out,). bias: (out,) floats, or None.
     """
 
     codes: Tensor
     scale: Tensor
     bias: Tensor | None
 
-    def __init__(self, layer: Any, bits: int = 8, per_channel: bool = True) -> None:
+    def __init__(self, layer: Any, bits: int = 8) -> None:
         super().__init__()
-        grid = weight_grid(layer.weight, bits, per_channel)
+        grid = weight_grid(layer.weight, bits)
         self.code_bits = {"codes": bits}
         self.register_buffer("codes", grid.quantize(layer.weight.detach()).contiguous())
         self.register_buffer("scale", grid.scale)
         bias = None if layer.bias is None else layer.bias.detach().to(grid.scale.dtype)
         self.register_buffer("bias", None if bias is None else bias.clone())
 
+    @classmethod
+    def of(cls, layer: nn.Module, bits: int = 8) -> Self:
+        """The dynamic form of a trained layer; bits: of its weight, 2 to 8."""
+        return cls(layer, bits)
+
     def values(self, sums: Tensor, scale: Tensor, beside: tuple[int, ...]) -> Tensor:
         """What 32-bit sums stand for; `beside` is the shape in which channels meet them."""
-        of_channels = self.scale.view(beside) if self.scale.dim() else self.scale
-        values = sums.to(self.scale.dtype).mul_(scale).mul_(of_channels)
+        values = sums.to(self.scale.dtype).mul_(scale).mul_(self.scale.view(beside))
         return values if self.bias is None else values.add_(self.bias.view(beside))
 
 
 class DynamicLinear(DynamicLayer):
-    """A linear layer on 8-bit products: floats (…, in) to floats (…, out), for inference.
+    """A linear layer on 8-bit products: floats (…, in) to floats (…, out).
 
     Where the processor is quicker with unsigned codes, inputs get the zero point 128; what that
     adds to each sum, 128 Σ q_w, is known beforehand. Where it is quick with 7 bits only, the inputs
@@ -83,14 +87,11 @@ class DynamicLinear(DynamicLayer):
     offset: Tensor
     packed: PackedWeight | None
 
-    @classmethod
-    def of(cls, linear: nn.Linear, bits: int = 8, per_channel: bool = True) -> DynamicLinear:
-        """The dynamic form of a trained layer; bits: of its weight, 2 to 8."""
-        layer = cls(linear, bits, per_channel)
-        layer.register_buffer("offset", torch.empty(0), persistent=False)
-        layer.derive()
-        layer.register_load_state_dict_post_hook(derive_again)
-        return layer
+    def __init__(self, linear: nn.Linear, bits: int = 8) -> None:
+        super().__init__(linear, bits)
+        self.register_buffer("offset", torch.empty(0), persistent=False)
+        self.derive()
+        self.register_load_state_dict_post_hook(derive_again)
 
     def derive(self) -> None:
         """Work out what follows from the codes."""
@@ -121,17 +122,11 @@ class DynamicLinear(DynamicLayer):
 
 
 class DynamicConv2d(DynamicLayer):
-    """A convolution on 8-bit products, with a scale for each picture; for inference."""
+    """A convolution on 8-bit products, with a scale for each picture."""
 
-    sliding: Sliding
-    groups: int
-
-    @classmethod
-    def of(cls, conv: nn.Conv2d, bits: int = 8, per_channel: bool = True) -> DynamicConv2d:
-        """The dynamic form of a trained layer; bits: of its weight, 2 to 8."""
-        layer = cls(conv, bits, per_channel)
-        layer.sliding, layer.groups = Sliding.of(conv), conv.groups
-        return layer
+    def __init__(self, conv: nn.Conv2d, bits: int = 8) -> None:
+        super().__init__(conv, bits)
+        self.sliding, self.groups = Sliding.of(conv), conv.groups
 
     @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:

@@ -88,8 +88,6 @@ class FakeQuantize(nn.Module):
         through: Through = fake_quantize,
     ) -> None:
         super().__init__()
-        if delay < 0:
-            raise ValueError(f"A delay is a number of batches, at least 0, not {delay}.")
         self.observer = MovingAverage(bits=bits) if observer is None else observer
         self.bits, self.delay, self.through = bits, delay, through
         self.watching, self.active = False, True

@@ -8,6 +8,7 @@ section 3.2, equation 14.
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from typing import Any
 
 import torch
@@ -84,13 +85,11 @@ def fold(model: nn.Module) -> nn.Module:
 def _shared_modules(model: nn.Module) -> set[int]:
     """The ids of modules that stand in more than one place, or share a parameter with another."""
     places = [module for _, module in model.named_modules(remove_duplicate=False)]
-    seen: dict[int, int] = {}
-    for module in places:
-        seen[id(module)] = seen.get(id(module), 0) + 1
-    owners: dict[int, set[int]] = {}
-    for module in places:
-        for parameter in module._parameters.values():
-            owners.setdefault(id(parameter), set()).add(id(module))
+    times = Counter(map(id, places))
+    owners = Counter(id(p) for module in set(places) for p in module._parameters.values())
     owners.pop(id(None), None)
-    together = set().union(*(ids for ids in owners.values() if len(ids) > 1))
-    return together | {id(module) for module in places if seen[id(module)] > 1}
+    return {
+        id(module)
+        for module in places
+        if times[id(module)] > 1 or any(owners[id(p)] > 1 for p in module._parameters.values())
+    }

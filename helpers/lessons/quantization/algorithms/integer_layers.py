@@ -23,21 +23,17 @@ from helpers.lessons.quantization.algorithms.windows import Sliding
 LARGEST = 2**30
 
 
-def layer_grid(
-    weight: Tensor, bias: Tensor | None, x_scale: Tensor, bits: int = 8, per_channel: bool = True
-) -> Grid:
+def layer_grid(weight: Tensor, bias: Tensor | None, x_scale: Tensor, bits: int = 8) -> Grid:
     """`weight_grid`, with steps that are wide enough for the bias to be counted in 32 bits.
 
     A channel of tiny weights, as a batch norm leaves behind where nothing came through, would make
     its step s_x s_w so small that the bias is too many of them.
     """
-    grid = weight_grid(weight, bits, per_channel)
+    grid = weight_grid(weight, bits)
     if bias is None:
         return grid
     least = bias.detach().abs() / (x_scale.to(bias.device) * (LARGEST // 2))  # scales are rounded
     empty = weight.detach().flatten(1).eq(0).all(1)  # such a channel may have any scale
-    if not per_channel:
-        least, empty = least.max(), empty.all()
     scale = torch.maximum(torch.where(empty, 0, grid.scale), least.to(grid.scale.dtype))
     return replace(grid, scale=torch.where(scale > 0, scale, torch.ones_like(scale)))
 
@@ -92,10 +88,11 @@ def derive_again(module: Any, _: Any) -> None:
 
 
 class IntegerLayer(nn.Module):
-    """What linear layers and convolutions of whole numbers share; make one with `of`.
+    """What linear layers and convolutions of whole numbers share.
 
-    codes: the weight, int8, (out, …). scale: of the weight, 0-d or (out,). bias: int32, (out,).
-    x_grid: of the codes coming in. y_grid: of those going out, or None for float32 values.
+    layer: a trained one. x_grid: of the codes coming in. y_grid: of those going out, or None for
+    float32 values. bits: of the weight, 2 to 8. Held are codes, the weight's, int8, (out, …); their
+    scale, (out,); and bias, int32, (out,).
     """
 
     codes: Tensor
@@ -105,20 +102,12 @@ class IntegerLayer(nn.Module):
     mantissa: Tensor
     shift: Tensor
 
-    def __init__(
-        self,
-        layer: Any,
-        x_grid: Grid,
-        y_grid: Grid | None,
-        bits: int = 8,
-        per_channel: bool = True,
-    ) -> None:
+    def __init__(self, layer: Any, x_grid: Grid, y_grid: Grid | None = None, bits: int = 8) -> None:
         super().__init__()
         weight = layer.weight.detach()
-        grid = layer_grid(weight, layer.bias, x_grid.scale, bits, per_channel)
+        grid = layer_grid(weight, layer.bias, x_grid.scale, bits)
         bias = weight.new_zeros(len(weight)) if layer.bias is None else layer.bias
         self.code_bits = {"codes": bits}
-        self.grid_bits: dict[str, int] = {}
         self.register_buffer("codes", grid.quantize(weight).contiguous())
         self.register_buffer("scale", grid.scale.clone())
         self.register_buffer("bias", quantize_bias(bias, x_grid.scale * grid.scale))
@@ -138,8 +127,6 @@ class IntegerLayer(nn.Module):
         for number in ("scale", "zero_point"):
             held = None if grid is None else getattr(grid, number).clone()
             self.register_buffer(f"{name}_{number}", held)
-        if grid is not None:
-            self.grid_bits[name] = grid.bits
 
     def _grid(self, name: str) -> Grid | None:
         like: Grid | None = getattr(self, f"_{name}_like")
@@ -176,7 +163,7 @@ class IntegerLayer(nn.Module):
         raise NotImplementedError
 
     def beside(self, numbers: Tensor) -> Tensor:
-        """Numbers of the channels, or one for all, shaped so that they meet the outputs."""
+        """Numbers of the channels, shaped so that they meet the outputs."""
         raise NotImplementedError
 
     def accumulate(self, codes: Tensor) -> Tensor:
@@ -199,18 +186,6 @@ class IntegerLayer(nn.Module):
 class IntegerLinear(IntegerLayer):
     """A linear layer of whole numbers: codes (…, in) to codes, or values, (…, out)."""
 
-    @classmethod
-    def of(
-        cls,
-        linear: nn.Linear,
-        x_grid: Grid,
-        y_grid: Grid | None = None,
-        bits: int = 8,
-        per_channel: bool = True,
-    ) -> IntegerLinear:
-        """The integer form of a trained layer; bits: of its weight, 2 to 8."""
-        return cls(linear, x_grid, y_grid, bits, per_channel)
-
     def products(self, codes: Tensor) -> Tensor:
         rows = int_matmul(codes.reshape(-1, self.codes.shape[1]), self.codes.t())
         return rows.view(*codes.shape[:-1], len(self.codes))
@@ -226,29 +201,18 @@ class IntegerConv2d(IntegerLayer):
     and number of groups.
     """
 
-    @classmethod
-    def of(
-        cls,
-        conv: nn.Conv2d,
-        x_grid: Grid,
-        y_grid: Grid | None = None,
-        bits: int = 8,
-        per_channel: bool = True,
-    ) -> IntegerConv2d:
-        """The integer form of a trained layer; bits: of its weight, 2 to 8."""
-        layer = cls(conv, x_grid, y_grid, bits, per_channel)
-        layer.sliding, layer.groups = Sliding.of(conv), conv.groups
-        return layer
-
-    sliding: Sliding
-    groups: int
+    def __init__(
+        self, conv: nn.Conv2d, x_grid: Grid, y_grid: Grid | None = None, bits: int = 8
+    ) -> None:
+        super().__init__(conv, x_grid, y_grid, bits)
+        self.sliding, self.groups = Sliding.of(conv), conv.groups
 
     def products(self, codes: Tensor) -> Tensor:
         filler = int(self.x_grid.zero_point)
         return conv_products(codes, self.codes, self.sliding, self.groups, filler)
 
     def beside(self, numbers: Tensor) -> Tensor:
-        return numbers.view(-1, 1, 1) if numbers.dim() else numbers
+        return numbers.view(-1, 1, 1)
 
 
 def conv_products(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -19,12 +17,12 @@ class Quantize(nn.Module):
 
     def __init__(self, grid: Grid) -> None:
         super().__init__()
-        self.bits, self.signed, self.grid_bits = grid.bits, grid.signed, {"y": grid.bits}
+        self.bits = grid.bits
         self.register_buffer("scale", grid.scale.clone())
         self.register_buffer("zero_point", grid.zero_point.clone())
 
     def forward(self, x: Tensor) -> Tensor:
-        return Grid(self.scale, self.zero_point, self.bits, self.signed).quantize(x)
+        return Grid(self.scale, self.zero_point, self.bits).quantize(x)
 
 
 class IntegerReLU(nn.Module):
@@ -57,49 +55,28 @@ class IntegerMaxPool2d(nn.Module):
         return self.sliding.windows(codes, lowest).amax((-2, -1))
 
 
-def check_average(pool: nn.Module) -> None:
-    """ValueError where an average has no form on codes."""
-    if isinstance(pool, nn.AvgPool2d) and (
-        pool.ceil_mode or pool.divisor_override or any(pair(pool.padding))
-    ):
-        raise ValueError("An average on codes takes a pool without padding, ceil_mode and divisor.")
-
-
 class IntegerAvgPool2d(nn.Module):
-    """The mean of each window, on the grid that the codes are of, ties to the even step.
-
-    pool: an nn.AvgPool2d without padding, or an nn.AdaptiveAvgPool2d whose windows are all of one
-    size, as when only one result is asked for.
-    """
+    """The mean of each window, on the grid that the codes are of, ties to the even step."""
 
     zero_point: Tensor
 
-    def __init__(self, pool: nn.Module, grid: Grid) -> None:
+    def __init__(self, pool: nn.AvgPool2d, grid: Grid) -> None:
         super().__init__()
-        self.pool = pool
-        self.register_buffer("zero_point", grid.zero_point.clone())
         check_average(pool)
-
-    def _sliding(self, height: int, width: int) -> Sliding:
-        pool: Any = self.pool
-        if isinstance(pool, nn.AvgPool2d):
-            return Sliding(pair(pool.kernel_size), pair(pool.stride))
-        wanted = [
-            w or size for w, size in zip(pair(pool.output_size), (height, width), strict=True)
-        ]
-        if height % wanted[0] or width % wanted[1]:
-            raise ValueError(
-                f"A picture of {height} × {width} cannot be cut into {wanted[0]} × {wanted[1]} "
-                "windows of one size: choose an output size that divides it."
-            )
-        kernel = height // wanted[0], width // wanted[1]
-        return Sliding(kernel, kernel)
+        self.sliding = Sliding(pair(pool.kernel_size), pair(pool.stride))
+        self.register_buffer("zero_point", grid.zero_point.clone())
 
     def forward(self, codes: Tensor) -> Tensor:
-        sliding = self._sliding(*codes.shape[-2:])
-        count = sliding.kernel[0] * sliding.kernel[1]
-        sums = sliding.windows(codes, 0).sum((-2, -1), dtype=torch.int32) - count * self.zero_point
+        count = self.sliding.kernel[0] * self.sliding.kernel[1]
+        sums = self.sliding.windows(codes, 0).sum((-2, -1), dtype=torch.int32)
+        sums = sums - count * self.zero_point
         whole = sums.div(count, rounding_mode="floor")
         rest = 2 * (sums - whole * count)  # what the division left over, twice
         up = (rest > count) | ((rest == count) & (whole % 2 != 0))
         return (whole + up + self.zero_point).to(codes.dtype)
+
+
+def check_average(pool: nn.AvgPool2d) -> None:
+    """ValueError where an average has no form on codes."""
+    if pool.ceil_mode or pool.divisor_override or any(pair(pool.padding)):
+        raise ValueError("An average on codes takes a pool without padding, ceil_mode and divisor.")

@@ -122,27 +122,21 @@ class Grid:
         return self.scale.view(shape), self.zero_point.view(shape)
 
 
-def affine_grid(
-    low: float | Tensor,
-    high: float | Tensor,
-    bits: int = 8,
-    signed: bool = True,
-    axis: int | None = None,
-) -> Grid:
+def affine_grid(low: float | Tensor, high: float | Tensor, bits: int = 8) -> Grid:
     """The grid from `low` to `high`, widened to hold 0 and shifted so that 0 is a code exactly.
 
-    low, high: numbers, or 1-d tensors with one for each channel along `axis`. A range without
-    width, after widening, gets the scale 1. Every value of the range is at most half a step from
-    the grid. Raises ValueError for a range that is not finite or ends below its beginning.
+    A range without width, after widening, gets the scale 1. Every value of the range is at most
+    half a step from the grid. Raises ValueError for a range that is not finite or ends below its
+    beginning.
     """
     check_bits(bits)
     low, high = _ends(low, high)
     low, high = low.clamp(max=0), high.clamp(min=0)
     steps = 2**bits - 1
     scale = _no_zeros(high / steps - low / steps)  # high − low itself may be beyond the type
-    lowest = -(2 ** (bits - 1)) if signed else 0
+    lowest = -(2 ** (bits - 1))
     zero_point = (lowest - torch.round(low / scale)).to(torch.int32)
-    return Grid(scale, zero_point.clamp(lowest, lowest + steps), bits, signed, axis=axis)
+    return Grid(scale, zero_point.clamp(lowest, lowest + steps), bits)
 
 
 def quantize(values: Tensor, low: float, high: float, bits: int = 8) -> tuple[Tensor, float, int]:
@@ -181,27 +175,22 @@ def symmetric_grid(bound: float | Tensor, bits: int = 8, axis: int | None = None
     return Grid(scale, torch.zeros_like(scale, dtype=torch.int32), bits, narrow=True, axis=axis)
 
 
-def weight_grid(weight: Tensor, bits: int = 8, per_channel: bool = True, axis: int = 0) -> Grid:
-    """A symmetric grid for a weight: one for all of it, or one for each channel along `axis`.
+def weight_grid(weight: Tensor, bits: int = 8) -> Grid:
+    """A symmetric grid for a weight, with a scale for each channel; these lie along dimension 0.
 
-    The bound is the largest magnitude. A channel's own bound is nearly always the better one, but
-    not always: values that happen to lie on the shared grid lose by moving to their own. So a
-    channel keeps the shared scale where that has the smaller squared error, and one scale for each
-    channel is never worse than one for all of them. Raises ValueError for numbers that are not
-    finite, and for a weight without dimensions.
+    The bound is the channel's largest magnitude. It is nearly always better than that of all
+    channels, but not always: values that happen to lie on the shared grid lose by moving to their
+    own. So a channel keeps the shared scale where that has the smaller squared error, and one scale
+    for each channel is never worse than one for all of them. Raises ValueError for numbers that are
+    not finite.
     """
     check_values(weight)
-    if not weight.dim():
-        raise ValueError("A weight has at least one dimension, that of its channels.")
-    weight = weight.detach()
-    shared = symmetric_grid(largest(weight), bits)
-    if not per_channel:
-        return shared
-    others = [d for d in range(weight.dim()) if d != axis % weight.dim()]
-    own = symmetric_grid(largest(weight, others), bits, axis)
-    alike = replace(own, scale=shared.scale.expand_as(own.scale))
-    errors = [_channel_errors(weight, grid, others) for grid in (own, alike)]
-    return replace(own, scale=torch.where(errors[0] <= errors[1], own.scale, alike.scale))
+    rows = weight.detach().flatten(1)
+    ends = rows.abs().amax(1)
+    own = symmetric_grid(ends, bits, axis=0)
+    shared = replace(own, scale=symmetric_grid(ends.amax(), bits).scale.expand_as(own.scale))
+    errors = [(grid.round_trip(rows) - rows).double().square().sum(1) for grid in (own, shared)]
+    return replace(own, scale=torch.where(errors[0] <= errors[1], own.scale, shared.scale))
 
 
 def squared_error(values: Tensor, grid: Grid) -> float:
@@ -211,25 +200,10 @@ def squared_error(values: Tensor, grid: Grid) -> float:
     return float((grid.round_trip(values) - values).double().square().mean())
 
 
-def largest(values: Tensor, over: list[int] | None = None) -> Tensor:
-    """The largest magnitude, of all values or over some dimensions; 0 where there are no values."""
-    if over is None:
-        return values.abs().amax() if values.numel() else values.new_zeros(())
-    kept = [size for d, size in enumerate(values.shape) if d not in over]
-    if not values.numel():
-        return values.new_zeros(kept)
-    return values.abs().amax(over) if over else values.abs()
-
-
 def check_bits(bits: int) -> None:
     """Raise ValueError where a number of bits is none that a grid can have."""
     if not isinstance(bits, int) or not 2 <= bits <= 8:
         raise ValueError(f"A code has 2 to 8 bits, not {bits!r}.")
-
-
-def _channel_errors(weight: Tensor, grid: Grid, others: list[int]) -> Tensor:
-    squares = (grid.round_trip(weight) - weight).double().square_()
-    return squares.sum(others) if others else squares  # sum([]) would sum everything
 
 
 def _ends(low: float | Tensor, high: float | Tensor) -> tuple[Tensor, Tensor]:

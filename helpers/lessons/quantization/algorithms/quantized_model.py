@@ -31,12 +31,7 @@ WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.LSTM, nn.GRU, nn.RNN,
 
 
 def quantize_static(
-    model: nn.Module,
-    batches: Iterable[Tensor],
-    bits: int = 8,
-    activation_bits: int | None = None,
-    per_channel: bool = True,
-    observer: Kind = "percentile",
+    model: nn.Module, batches: Iterable[Tensor], bits: int = 8, observer: Kind = "percentile"
 ) -> nn.Sequential:
     """The integer model: weights, activations and sums are whole numbers from end to end.
 
@@ -44,7 +39,7 @@ def quantize_static(
     model will see; a hundred or so are enough. Other arguments as for prepare. Raises ValueError
     where there is no batch.
     """
-    prepared = prepare(model, bits, activation_bits, per_channel, observer).eval()
+    prepared = prepare(model, bits, observer).eval()
     places = [m for m in prepared.modules() if isinstance(m, FakeQuantize)]
     for place in places:
         place.watching, place.active = True, False
@@ -56,21 +51,18 @@ def quantize_static(
     return convert(prepared)
 
 
-def quantize_dynamic(model: nn.Module, bits: int = 8, per_channel: bool = True) -> nn.Module:
+def quantize_dynamic(model: nn.Module, bits: int = 8) -> nn.Module:
     """A copy whose products are of 8-bit codes, activations quantized when they come.
 
     model: any that calls its layers and leaves their weights alone (nn.TransformerEncoderLayer
     reads them); its Linear, Conv2d, LSTM and GRU are replaced, everything else stays in floats.
     bits: of the weights. Batch norms are folded where they can be.
     """
-    return _replaced(model, tuple(DYNAMIC), lambda m: DYNAMIC[type(m)].of(m, bits, per_channel))
+    return _replaced(model, tuple(DYNAMIC), lambda m: DYNAMIC[type(m)](m, bits))
 
 
 def quantize_weights(
-    model: nn.Module,
-    bits: int = 8,
-    per_channel: bool = True,
-    compute: torch.dtype | None = None,
+    model: nn.Module, bits: int = 8, compute: torch.dtype | None = None
 ) -> nn.Module:
     """A copy that holds its weights as codes and computes in floats.
 
@@ -80,16 +72,11 @@ def quantize_weights(
     made of them first, and products are as exact as the model's. Batch norms are folded where
     they can be.
     """
-    return _replaced(model, WEIGHTED, lambda m: WeightOnly.of(m, bits, per_channel, compute))
+    return _replaced(model, WEIGHTED, lambda m: WeightOnly(m, bits, compute))
 
 
 def in_dtype(model: nn.Module, dtype: torch.dtype = torch.bfloat16) -> nn.Module:
-    """A copy that computes in bf16 or fp16, with float32 going in and coming out.
-
-    Raises ValueError for a type without a point.
-    """
-    if not dtype.is_floating_point:
-        raise ValueError(f"A model computes in a floating type, not in {dtype}.")
+    """A copy that computes in bf16 or fp16, with float32 going in and coming out."""
     return InDtype(copy.deepcopy(model).eval().to(dtype), dtype)
 
 
@@ -101,36 +88,27 @@ class InDtype(nn.Module):
         self.model, self.dtype = model, dtype
 
     @torch.no_grad()
-    def forward(self, *inputs: Any) -> Any:
-        given = _cast(inputs, self.dtype)
-        return _cast(self.model(*given), torch.float32)
+    def forward(self, x: Tensor) -> Any:
+        return _floats(self.model(x.to(self.dtype)))
 
 
-def _cast(value: Any, dtype: torch.dtype) -> Any:
-    """Floating tensors, in tuples and lists too, in another type; the rest as it is."""
-    if isinstance(value, Tensor):
-        return value.to(dtype) if value.is_floating_point() else value
-    if isinstance(value, tuple | list):
-        return type(value)(_cast(v, dtype) for v in value)
-    return value
+def _floats(value: Any) -> Any:
+    """Tensors, in tuples too, in float32."""
+    return tuple(map(_floats, value)) if isinstance(value, tuple) else value.float()
 
 
 def _replaced(
     model: nn.Module, kinds: tuple[type[nn.Module], ...], make: Callable[[nn.Module], nn.Module]
 ) -> nn.Module:
     """A folded copy with every module of exactly these kinds made into another."""
-    holder = nn.Module()
-    holder.add_module("model", fold(model))
+    holder = nn.ModuleDict({"model": fold(model)})
     made: dict[nn.Module, nn.Module] = {}  # a module that stands in two places is made once
-    found = 0
     for parent in list(holder.modules()):
         for name, child in list(parent._modules.items()):  # named_children names each only once
             if child is not None and type(child) in kinds:
                 made[child] = made[child] if child in made else make(child)
                 setattr(parent, name, made[child])
-                found += 1
-    if not found:
+    if not made:
         names = ", ".join(kind.__name__ for kind in kinds)
         raise TypeError(f"There is nothing in this model to be quantized: no {names}.")
-    replaced = holder.get_submodule("model")
-    return replaced.eval()
+    return holder["model"].eval()

@@ -42,8 +42,6 @@ from helpers.lessons.quantization.algorithms.quantization import Grid, check_bit
 from helpers.lessons.quantization.algorithms.windows import Sliding
 
 PRODUCTS = (nn.Linear, nn.Conv2d)
-RELUS = (nn.ReLU, nn.ReLU6)  # a grid that was seen behind one ends where the ReLU does
-AVERAGES = (nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 SHAPES = (nn.Flatten, nn.Unflatten)  # as good for codes as for floats
 IDLE = (nn.Identity, nn.Dropout, nn.Dropout2d)
 
@@ -55,12 +53,9 @@ class FakeLayer(nn.Module):
     steps of the input's scale and the weight's.
     """
 
-    def __init__(
-        self, layer: nn.Linear | nn.Conv2d, source: FakeQuantize, bits: int, per_channel: bool
-    ) -> None:
+    def __init__(self, layer: nn.Linear | nn.Conv2d, source: FakeQuantize, bits: int) -> None:
         super().__init__()
-        self.layer, self.source = layer, source
-        self.bits, self.per_channel = bits, per_channel
+        self.layer, self.source, self.bits = layer, source, bits
 
     def rounded(self) -> tuple[Tensor, Tensor | None]:
         """Weight and bias as the integer layer will have them."""
@@ -68,10 +63,10 @@ class FakeLayer(nn.Module):
         if not self.source.active:
             return weight, bias
         if not self.source.rounding:  # the input is only watched as yet: its scale is not known
-            own = weight_grid(weight, self.bits, self.per_channel)
+            own = weight_grid(weight, self.bits)
             return on_grid(weight, own, self.source.through), bias
         x_scale = self.source.grid(weight.device).scale
-        grid = layer_grid(weight, bias, x_scale, self.bits, self.per_channel)
+        grid = layer_grid(weight, bias, x_scale, self.bits)
         if bias is not None:
             bias = fake_round(bias, x_scale * grid.scale)
         return on_grid(weight, grid, self.source.through), bias
@@ -98,25 +93,21 @@ class Again(nn.Module):
 def prepare(
     model: nn.Module,
     bits: int = 8,
-    activation_bits: int | None = None,
-    per_channel: bool = True,
     observer: Kind = "moving average",
     delay: int = 0,
     through: Through = fake_quantize,
 ) -> nn.Sequential:
     """A copy of a trained model that rounds as the integer model will; train it like any other.
 
-    model: an nn.Sequential, of others too, of Linear and Conv2d, BatchNorm right behind them, ReLU
-    and ReLU6, MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, Flatten and Unflatten; Dropout is left out.
-    Whatever stands before the first layer with weights, or after the last, stays in floats, so it
-    may be anything. bits: of weights. activation_bits: of what goes from layer to layer (None: as
-    many). observer: as calibration.observer takes it, for one by its name. delay: batches that are
-    only watched before activations are rounded. through: as fake_quantization.on_grid takes it.
-    Raises TypeError for a model built otherwise, and
+    model: an nn.Sequential, of others too, of Linear and Conv2d, BatchNorm right behind them, ReLU,
+    MaxPool2d, AvgPool2d, Flatten and Unflatten; Dropout is left out. Whatever stands before the
+    first layer with weights, or after the last, stays in floats, so it may be anything. bits: of
+    weights, and of what goes from layer to layer. observer: as calibration.observer takes it, for
+    one by its name. delay: batches that are only watched before activations are rounded. through:
+    as fake_quantization.on_grid takes it. Raises TypeError for a model built otherwise, and
     ValueError for settings of a layer that have no form on codes.
     """
     check_bits(bits)
-    between = bits if activation_bits is None else activation_bits
     layers = [m for m in flat(fold(model)) if not isinstance(m, IDLE)]
     places = [place for place, m in enumerate(layers) if isinstance(m, PRODUCTS)]
     if not places:
@@ -127,8 +118,8 @@ def prepare(
     first, end = places[0], places[-1] + 1
     middle = _with_places(
         layers[first:end],
-        lambda: FakeQuantize(make_observer(observer, between), between, delay, through),
-        lambda layer, source: FakeLayer(layer, source, bits, per_channel),
+        lambda: FakeQuantize(make_observer(observer, bits), bits, delay, through),
+        lambda layer, source: FakeLayer(layer, source, bits),
     )
     return nn.Sequential(*layers[:first], *middle, *layers[end:]).train(model.training)
 
@@ -146,11 +137,11 @@ def _with_places(
         if isinstance(layer, PRODUCTS):
             made.append(fake(layer, source))
             source = new_place()
-            if not isinstance(layers[place + 1], RELUS):
+            if not isinstance(layers[place + 1], nn.ReLU):
                 made.append(source)
-        elif isinstance(layer, RELUS) and isinstance(layers[place - 1], PRODUCTS):
+        elif isinstance(layer, nn.ReLU) and isinstance(layers[place - 1], PRODUCTS):
             made += [layer, source]
-        elif isinstance(layer, AVERAGES):
+        elif isinstance(layer, nn.AvgPool2d):
             made += [layer, Again(source)]
         elif isinstance(layer, (nn.ReLU, nn.MaxPool2d, *SHAPES)):
             made.append(layer)
@@ -166,7 +157,7 @@ def _check_forms(layers: list[nn.Module]) -> None:
             Sliding.of(layer)
         elif isinstance(layer, nn.MaxPool2d):
             IntegerMaxPool2d(layer)
-        elif isinstance(layer, AVERAGES):
+        elif isinstance(layer, nn.AvgPool2d):
             check_average(layer)
 
 
@@ -221,22 +212,22 @@ def _integer(fake: FakeLayer, x_grid: Grid, y_grid: Grid | None) -> nn.Module:
     kind: Any = IntegerLinear if isinstance(layer, nn.Linear) else IntegerConv2d
     device = layer.weight.device
     y_grid = None if y_grid is None else y_grid.to(device)
-    return kind.of(layer, x_grid.to(device), y_grid, fake.bits, fake.per_channel)
+    return kind(layer, x_grid.to(device), y_grid, fake.bits)
 
 
 def _on_codes(part: nn.Module, grid: Grid, before: nn.Module) -> list[nn.Module]:
     """What does to codes, from the first layer to the last, what a module does to floats."""
-    if isinstance(part, RELUS):
+    if isinstance(part, nn.ReLU):
         # A layer's clamp does it where the range begins at 0.
         free = isinstance(before, FakeLayer) and int(grid.zero_point) == grid.lowest
         return [] if free else [IntegerReLU(grid)]
     if isinstance(part, nn.MaxPool2d):
         return [IntegerMaxPool2d(part)]
-    return [IntegerAvgPool2d(part, grid)] if isinstance(part, AVERAGES) else [part]
+    return [IntegerAvgPool2d(part, grid)] if isinstance(part, nn.AvgPool2d) else [part]
 
 
 def _unknown(layer: nn.Module) -> str:
-    known = "Linear, Conv2d, ReLU, ReLU6, MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, Flatten"
+    known = "Linear, Conv2d, ReLU, MaxPool2d, AvgPool2d, Flatten"
     return (
         f"{type(layer).__name__} has no form on codes between two layers: use {known} there, or "
         "quantize_dynamic, which leaves everything but products in floats."

@@ -21,17 +21,12 @@ from helpers.lessons.quantization.algorithms.quantization import Grid, weight_gr
 class WeightOnly(nn.Module):
     """Any layer whose weights have their channels along dimension 0, with codes for weights.
 
-    Parameters of two and more dimensions become codes; the others (biases) stay as they are. Make
-    one with `of`.
+    Parameters of two and more dimensions become codes, of `bits` bits, 2 to 8; the others (biases)
+    stay as they are. compute: the type of an nn.Linear's product, torch.bfloat16 or None for the
+    type of the layer. Raises ValueError for another type.
     """
 
-    def __init__(
-        self,
-        layer: nn.Module,
-        bits: int = 8,
-        per_channel: bool = True,
-        compute: torch.dtype | None = None,
-    ) -> None:
+    def __init__(self, layer: nn.Module, bits: int = 8, compute: torch.dtype | None = None) -> None:
         super().__init__()
         if compute not in (None, torch.bfloat16):
             raise ValueError(
@@ -46,27 +41,12 @@ class WeightOnly(nn.Module):
             if value.dim() < 2 or not value.is_floating_point():
                 self.register_buffer(f"{held}_plain", value.clone())
                 continue
-            grid = weight_grid(value, bits, per_channel)
+            grid = weight_grid(value, bits)
             self.code_bits[f"{held}_codes"] = bits
             self._dtypes[held] = value.dtype
             self.register_buffer(f"{held}_codes", grid.quantize(value))
             self.register_buffer(f"{held}_scale", grid.scale)
         self._names = [name for name, _ in layer.named_parameters()]
-
-    @classmethod
-    def of(
-        cls,
-        layer: nn.Module,
-        bits: int = 8,
-        per_channel: bool = True,
-        compute: torch.dtype | None = None,
-    ) -> WeightOnly:
-        """The weight-only form of a trained layer.
-
-        bits: of its weights, 2 to 8. compute: the type of an nn.Linear's product, torch.bfloat16
-        or None for the type of the layer. Raises ValueError for another type.
-        """
-        return cls(layer, bits, per_channel, compute)
 
     def weights(self) -> dict[str, Tensor]:
         """All parameters of the layer by name, as floats."""
@@ -78,13 +58,8 @@ class WeightOnly(nn.Module):
             return buffers[f"{held}_plain"]
         scale = buffers[f"{held}_scale"]
         zero_point = torch.zeros_like(scale, dtype=torch.int32)
-        grid = Grid(
-            scale,
-            zero_point,
-            self.code_bits[f"{held}_codes"],
-            narrow=True,
-            axis=0 if scale.dim() else None,
-        )
+        bits = self.code_bits[f"{held}_codes"]
+        grid = Grid(scale, zero_point, bits, narrow=True, axis=0)
         return grid.dequantize(buffers[f"{held}_codes"], self._dtypes[held])
 
     @torch.no_grad()

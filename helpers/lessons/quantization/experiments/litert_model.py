@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from helpers.engine.chatter import silence
 from helpers.lessons.quantization.algorithms.folding import fold
+from helpers.lessons.quantization.algorithms.integer_pools import check_average
 from helpers.lessons.quantization.algorithms.quantization import Grid
 from helpers.lessons.quantization.algorithms.quantized_training import IDLE, flat
 from helpers.lessons.quantization.algorithms.windows import Sliding, pair
@@ -26,9 +27,10 @@ from helpers.lessons.quantization.algorithms.windows import Sliding, pair
 def to_litert(model: nn.Module, batches: Iterable[Tensor]) -> bytes:
     """A LiteRT file of whole numbers from end to end: 8-bit codes in and out, 32-bit sums.
 
-    model: an nn.Sequential, of others too, of the layers that quantized_training.prepare takes.
-    batches: inputs to find ranges with; the lowest and the highest value seen count. Weights have
-    one scale a channel. Raises TypeError for another layer, ValueError where there is no batch.
+    model: an nn.Sequential, of others too, of linear layers, convolutions (in groups of one input
+    channel, or none), batch norms behind them, ReLU, AvgPool2d, Flatten and Unflatten. batches:
+    inputs to find ranges with; the lowest and the highest value seen count. Weights have one scale
+    a channel. Raises TypeError for another layer.
     """
     from helpers.notebook.quiet import tensorflow as tf
 
@@ -36,8 +38,6 @@ def to_litert(model: nn.Module, batches: Iterable[Tensor]) -> bytes:
 
     layers = [m for m in flat(fold(model).cpu()) if not isinstance(m, IDLE)]
     given = [batch.detach().float().cpu().numpy() for batch in batches]
-    if not given:
-        raise ValueError("Static ranges come from inputs: give at least one batch to calibrate on.")
     for layer in layers:
         _rule(layer)  # before the converter starts
 
@@ -59,14 +59,14 @@ def to_litert(model: nn.Module, batches: Iterable[Tensor]) -> bytes:
 class LiteRT:
     """Runs a file that `to_litert` has made; needs no TensorFlow. Floats in, floats out.
 
-    content: the file. threads: that LiteRT may use.
+    content: the file.
     """
 
-    def __init__(self, content: bytes, threads: int = 1) -> None:
+    def __init__(self, content: bytes) -> None:
         from ai_edge_litert.interpreter import Interpreter
 
         with silence():
-            self._interpreter = Interpreter(model_content=content, num_threads=threads)
+            self._interpreter = Interpreter(model_content=content, num_threads=1)
             self._interpreter.allocate_tensors()
         (self._entrance,) = self._interpreter.get_input_details()
         (self._exit,) = self._interpreter.get_output_details()
@@ -87,10 +87,6 @@ class LiteRT:
         run.invoke()
         found = torch.from_numpy(run.get_tensor(self._exit["index"]))
         return _grid(self._exit).dequantize(found)
-
-    def types(self) -> set[str]:
-        """The types of all tensors in the file, such as int8 and int32."""
-        return {np.dtype(t["dtype"]).name for t in self._interpreter.get_tensor_details()}
 
 
 def _grid(details: Any) -> Grid:
@@ -124,12 +120,10 @@ def _conv(tf: Any, layer: Any, x: Any) -> Any:
     if layer.groups == 1:
         kernel = weight.permute(2, 3, 1, 0).contiguous().numpy()
         x = tf.nn.conv2d(x, kernel, strides=list(sliding.stride), **settings)
-    elif layer.groups == layer.in_channels:
+    else:  # one input channel in each group
         kernel = weight.view(layer.groups, -1, *sliding.kernel).permute(2, 3, 0, 1)
         strides = [1, *sliding.stride, 1]
         x = tf.nn.depthwise_conv2d(x, kernel.contiguous().numpy(), strides, **settings)
-    else:
-        raise TypeError("A convolution in groups has one input channel in each, or is not in any.")
     return x if layer.bias is None else tf.nn.bias_add(x, layer.bias.detach().numpy())
 
 
@@ -146,47 +140,29 @@ def _padded(tf: Any, sliding: Sliding, x: Any) -> tuple[Any, str]:
 
 
 def _relu(tf: Any, layer: Any, x: Any) -> Any:
-    return tf.nn.relu6(x) if isinstance(layer, nn.ReLU6) else tf.nn.relu(x)
+    return tf.nn.relu(x)
 
 
 def _pool(tf: Any, layer: Any, x: Any) -> Any:
-    dilated = pair(getattr(layer, "dilation", 1)) != (1, 1)
-    divided = getattr(layer, "divisor_override", None)
-    if any(pair(layer.padding)) or layer.ceil_mode or dilated or divided:
-        raise TypeError("A pool for LiteRT has no padding, dilation, ceil_mode or divisor.")
-    pool = tf.nn.max_pool2d if isinstance(layer, nn.MaxPool2d) else tf.nn.avg_pool2d
-    return pool(x, pair(layer.kernel_size), pair(layer.stride), "VALID")
-
-
-def _whole_mean(tf: Any, layer: Any, x: Any) -> Any:
-    if pair(layer.output_size) != (1, 1):
-        raise TypeError("An adaptive pool for LiteRT has one result: give it the output size 1.")
-    return tf.reduce_mean(x, [1, 2], keepdims=True)
+    check_average(layer)
+    return tf.nn.avg_pool2d(x, pair(layer.kernel_size), pair(layer.stride), "VALID")
 
 
 def _flatten(tf: Any, layer: Any, x: Any) -> Any:
-    if (layer.start_dim, layer.end_dim) != (1, -1):
-        raise TypeError("Flatten makes rows of pictures for LiteRT: from dimension 1 to the last.")
     if x.shape.rank == 4 and (x.shape[1], x.shape[2]) != (1, 1):
         x = tf.transpose(x, [0, 3, 1, 2])  # torch's order of features
     return tf.reshape(x, [-1, int(np.prod(x.shape[1:]))])
 
 
 def _unflatten(tf: Any, layer: Any, x: Any) -> Any:
-    size = list(layer.unflattened_size)
-    if x.shape.rank != 2 or len(size) != 3:
-        raise TypeError("Unflatten makes pictures, (channels, height, width), of rows for LiteRT.")
-    return tf.transpose(tf.reshape(x, [-1, *size]), [0, 2, 3, 1])
+    return tf.transpose(tf.reshape(x, [-1, *layer.unflattened_size]), [0, 2, 3, 1])
 
 
 RULES: dict[type[nn.Module], Callable[[Any, Any, Any], Any]] = {
     nn.Linear: _linear,
     nn.Conv2d: _conv,
     nn.ReLU: _relu,
-    nn.ReLU6: _relu,
-    nn.MaxPool2d: _pool,
     nn.AvgPool2d: _pool,
-    nn.AdaptiveAvgPool2d: _whole_mean,
     nn.Flatten: _flatten,
     nn.Unflatten: _unflatten,
 }

@@ -38,7 +38,8 @@ __all__ = [
 ]
 
 TEST = 0.4  # of the digits: 719 of them, so that a percentage point is seven pictures
-ROWS = 64  # of a batch in training
+ROWS = 64  # of a batch
+RATE = 4e-3  # the highest learning rate
 SIDE = 8  # pixels
 SPREAD = 2.0  # batch norms begin with factors from 2^−2 to 2^2
 SOFTNESS = 3.0  # scores are divided by it where one model learns from another
@@ -54,16 +55,15 @@ class Patient:
     train_x, test_x: pictures (rows, 64), pixels from 0 to 1. train_y, test_y: (rows,), 0 to 9.
     """
 
-    name: str
     model: nn.Module
     train_x: Tensor
     train_y: Tensor
     test_x: Tensor
     test_y: Tensor
 
-    def calibration(self, rows: int = 256, size: int = 64) -> list[Tensor]:
-        """Batches of training pictures to find ranges with: `rows` of them, `size` in a batch."""
-        return list(self.train_x[:rows].split(size))
+    def calibration(self, rows: int = 256) -> list[Tensor]:
+        """Batches of so many training pictures, 64 in each, to find ranges with."""
+        return list(self.train_x[:rows].split(ROWS))
 
 
 class Reader(nn.Module):
@@ -83,24 +83,20 @@ class Reader(nn.Module):
         return torch.as_tensor(self.head(outputs[:, -1]))
 
 
-def separable(seed: int = 0) -> Patient:
+def separable() -> Patient:
     """Depthwise separable convolutions with batch norms, and two linear layers: 290 000 weights.
 
     Its batch norms begin with factors that are up to 16 times apart, so that channels differ in
-    range and 4 bits hurt. How far apart was chosen on the test digits of seeds 0 to 4: what a
+    range and 4 bits hurt. How far apart was chosen on the test digits of five seeds: what a
     treatment costs this patient is an illustration, not an estimate. Trained within seconds, once
-    in a process for each seed. The seed decides which digits are held out, too.
+    in a process.
     """
-    return _fresh(_trained_separable(seed))
+    return _fresh(_trained(_separable))
 
 
-def reader(seed: int = 0) -> Patient:
-    """A `Reader` of three layers of gated recurrent units: 319 000 weights.
-
-    Trained within seconds, once in a process for each seed. The seed decides which digits are held
-    out, too.
-    """
-    return _fresh(_trained_reader(seed))
+def reader() -> Patient:
+    """A `Reader` of three layers of gated recurrent units: 319 000 weights. Trained likewise."""
+    return _fresh(_trained(Reader))
 
 
 def accuracy(model: Model, patient: Patient) -> float:
@@ -134,31 +130,19 @@ class Trimmed(MovingAverage):
 
 
 def train_rounded(
-    patient: Patient,
-    bits: int = 4,
-    activation_bits: int | None = None,
-    epochs: int = 16,
-    rate: float = 4e-3,
-    seed: int = 0,
-    through: Through = fake_quantize,
+    patient: Patient, bits: int = 4, epochs: int = 16, through: Through = fake_quantize
 ) -> nn.Sequential:
     """The patient's model trained on with its numbers rounded, in eval mode: give it to convert().
 
     It learns to say what the model says without rounding, doubts included, which tells more than
     the right answer alone (Hinton, Vinyals and Dean, "Distilling the Knowledge in a Neural
-    Network", 2015). bits: of weights. activation_bits: of what goes from layer to layer (None: as
-    many). rate: the highest learning rate, from which it falls to 0. In the first epoch
+    Network", 2015). bits: of weights, and of what goes from layer to layer. In the first epoch
     activations are only watched. through: as `prepare` takes it. The patient's own model stays as
     it is.
     """
     steps = len(patient.train_x) // ROWS
     prepared = prepare(
-        patient.model,
-        bits,
-        activation_bits,
-        observer=lambda bits: Trimmed(bits=bits),
-        delay=steps,
-        through=through,
+        patient.model, bits, lambda bits: Trimmed(bits=bits), delay=steps, through=through
     )
     with torch.no_grad(), _in_eval(patient.model):
         wanted = (patient.model(patient.train_x) / SOFTNESS).softmax(1)
@@ -166,39 +150,30 @@ def train_rounded(
     def loss(scores: Tensor, chosen: Tensor) -> Tensor:
         return cross_entropy(scores / SOFTNESS, wanted[chosen])
 
-    return _train(prepared, patient.train_x, loss, epochs, rate, seed)
+    return _train(prepared, patient.train_x, loss, epochs)
 
 
-@lru_cache
-def _trained_separable(seed: int) -> Patient:
-    def build() -> nn.Module:
-        model = nn.Sequential(
-            nn.Unflatten(1, (1, SIDE, SIDE)),
-            *_with_norm(nn.Conv2d(1, 32, 3, padding=1, bias=False)),
-            nn.AvgPool2d(2),
-            *_block(32, 32),
-            *_block(32, 64),
-            *_block(64, 64),
-            *_block(64, 64),
-            *_block(64, 64),
-            nn.AvgPool2d(2),
-            nn.Flatten(),
-            nn.Linear(4 * 64, 1024),
-            nn.ReLU(),
-            nn.Linear(1024, CLASSES),
-        )
-        for norm in model:
-            if isinstance(norm, nn.BatchNorm2d):
-                powers = torch.empty_like(norm.weight).uniform_(-SPREAD, SPREAD)
-                norm.weight = nn.Parameter(powers.exp2())
-        return model
-
-    return _patient("separable", build, epochs=16, rate=4e-3, seed=seed)
-
-
-@lru_cache
-def _trained_reader(seed: int) -> Patient:
-    return _patient("reader", Reader, epochs=16, rate=4e-3, seed=seed)
+def _separable() -> nn.Module:
+    model = nn.Sequential(
+        nn.Unflatten(1, (1, SIDE, SIDE)),
+        *_with_norm(nn.Conv2d(1, 32, 3, padding=1, bias=False)),
+        nn.AvgPool2d(2),
+        *_block(32, 32),
+        *_block(32, 64),
+        *_block(64, 64),
+        *_block(64, 64),
+        *_block(64, 64),
+        nn.AvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(4 * 64, 1024),
+        nn.ReLU(),
+        nn.Linear(1024, CLASSES),
+    )
+    for norm in model:
+        if isinstance(norm, nn.BatchNorm2d):
+            powers = torch.empty_like(norm.weight).uniform_(-SPREAD, SPREAD)
+            norm.weight = nn.Parameter(powers.exp2())
+    return model
 
 
 def _block(channels: int, out: int) -> list[nn.Module]:
@@ -211,37 +186,31 @@ def _with_norm(conv: nn.Conv2d) -> list[nn.Module]:
     return [conv, nn.BatchNorm2d(conv.out_channels), nn.ReLU()]
 
 
-def _patient(
-    name: str, build: Callable[[], nn.Module], epochs: int, rate: float, seed: int
-) -> Patient:
-    """A model with weights of a seed, trained on the digits that the seed leaves for training."""
-    data = digits(test=TEST, seed=seed)
+@lru_cache
+def _trained(build: Callable[[], nn.Module]) -> Patient:
+    """A model with the weights of seed 0, trained on the digits that this seed leaves for it."""
+    data = digits(test=TEST)
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)  # a GPU's stays as it is
+        torch.default_generator.manual_seed(0)  # a GPU's stays as it is
         model = build()
 
     def loss(scores: Tensor, chosen: Tensor) -> Tensor:
         return cross_entropy(scores, data.train_y[chosen])
 
-    return Patient(name, _train(model, data.train_x, loss, epochs, rate, seed), *data)
+    return Patient(_train(model, data.train_x, loss, epochs=16), *data)
 
 
 def _train(
-    model: Trained,
-    x: Tensor,
-    loss: Callable[[Tensor, Tensor], Tensor],
-    epochs: int,
-    rate: float,
-    seed: int,
+    model: Trained, x: Tensor, loss: Callable[[Tensor, Tensor], Tensor], epochs: int
 ) -> Trained:
     """Adam, its rate rising at first and then falling to 0. Returns the model in eval mode.
 
     loss: of the scores of some rows of x, and the numbers of these rows.
     """
     steps = epochs * (len(x) // ROWS)
-    optimizer = torch.optim.Adam(model.parameters(), rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
-    order = batches(len(x), ROWS, seed)
+    optimizer = torch.optim.Adam(model.parameters(), RATE)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps)
+    order = batches(len(x), ROWS)
     model.train()
     for _ in range(steps):
         chosen = next(order)

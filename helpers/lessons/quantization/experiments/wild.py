@@ -11,25 +11,19 @@ import torch
 from torch import Tensor, nn
 
 from helpers.lessons.quantization.algorithms.folding import NORMS
-from helpers.lessons.quantization.algorithms.quantized_training import (
-    AVERAGES,
-    IDLE,
-    PRODUCTS,
-    SHAPES,
-    flat,
-)
+from helpers.lessons.quantization.algorithms.quantized_training import PRODUCTS, flat
 
 # What commutes with a factor above 0, channel by channel.
-THROUGH = (nn.ReLU, nn.MaxPool2d, *AVERAGES, *SHAPES, *IDLE)
+THROUGH = (nn.ReLU, nn.MaxPool2d, nn.AvgPool2d, nn.Flatten)
 
 
-def wild_picture(batches: Sequence[Tensor], factor: float = 255.0) -> list[Tensor]:
-    """Copies of batches in which the numbers of one picture, the first of all, are so much larger.
+def wild_picture(batches: Sequence[Tensor]) -> list[Tensor]:
+    """Copies of batches in which the numbers of the first picture of all are 255 times as large.
 
-    Example: pixels from 0 to 255 that nobody divided by 255 before calibration saw them.
+    As if nobody had divided its pixels, from 0 to 255, before calibration saw them.
     """
     copies = [batch.clone() for batch in batches]
-    copies[0][0] *= factor
+    copies[0][0] *= 255
     return copies
 
 
@@ -38,39 +32,21 @@ def wild_channel(model: nn.Module, factor: float) -> nn.Sequential:
 
     The channel of the largest weights becomes `factor` times larger, and what the next layer makes
     of it as many times smaller: ReLU and pooling hand a positive factor on. model: an
-    nn.Sequential, of others too; layers whose next layer is behind anything else, or does not take
-    their channels one by one, stay as they are.
-    Raises ValueError for a factor that is not above 0, TypeError where no layer can be changed.
+    nn.Sequential, of others too. Raises TypeError where anything else stands between two layers
+    with weights.
     """
-    if not factor > 0:
-        raise ValueError(f"A wild channel is larger by a factor above 0, not {factor}.")
     layers = list(flat(copy.deepcopy(model).eval()))
     places = [place for place, layer in enumerate(layers) if isinstance(layer, PRODUCTS)]
-    changed = 0
     for place, following in pairwise(places):
         between = layers[place + 1 : following]
         norm = between.pop(0) if between and isinstance(between[0], NORMS) else None
-        known = all(isinstance(layer, THROUGH) for layer in between)
-        if known and _meet(layers[place], norm, between, layers[following]):
-            _exchange(layers[place], norm, layers[following], factor)
-            changed += 1
-    if not changed:
-        raise TypeError(
-            "A wild channel needs an nn.Sequential with two layers with weights, and nothing but a "
-            "batch norm, ReLU, pooling and changes of shape between them."
-        )
+        if not all(isinstance(layer, THROUGH) for layer in between):
+            raise TypeError(
+                "A wild channel needs nothing but a batch norm, ReLU, pooling and Flatten between "
+                "two layers with weights."
+            )
+        _exchange(layers[place], norm, layers[following], factor)
     return nn.Sequential(*layers)
-
-
-def _meet(layer: Any, norm: Any, between: Sequence[nn.Module], following: Any) -> bool:
-    """Whether the next layer's inputs are this one's channels, and the norm has factors."""
-    if norm is not None and norm.weight is None:
-        return False
-    if isinstance(following, nn.Conv2d):
-        return isinstance(layer, nn.Conv2d) and following.in_channels == layer.out_channels
-    if isinstance(layer, nn.Linear):
-        return following.in_features == layer.out_features
-    return any(isinstance(part, nn.Flatten) for part in between)
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from helpers.notebook.style import BLUE, GREY, ORANGE, RED, axes
+from helpers.notebook.style import BLUE, GREY, ORANGE, RED, axes, rows
 
 # Gives (codes, scale, zero point) of values for a range: quantize(values, low, high, bits).
 Quantizer = Callable[..., tuple[Tensor, float, int]]
@@ -77,16 +77,14 @@ def draw_codes(values: Tensor, quantize: Quantizer, bits: int, reach: int) -> An
     left.set_title(
         f"{2**bits} codes, {found.step / top:.2g} of the largest weight apart; "
         f"error {100 * error / top:.2g} % of it",
-        loc="left",
     )
     left.grid(visible=False)
     parts = [100 * found.rounding**0.5 / top, 100 * found.cutting**0.5 / top]
     right.barh([0, 1], parts, height=0.6, color=[ORANGE, RED])
     for place, value in enumerate(parts):
         right.text(value, place, f" {value:.2g}", va="center", fontsize=9)
-    right.set_yticks([0, 1], ["rounding", "cut off"], fontsize=9)
-    right.set(ylim=(1.6, -0.6), xlim=(0, 1.45 * max(*parts, 1e-9)))
-    right.set_xlabel("error (%)")
+    rows(right, ["rounding", "cut off"], fontsize=9)
+    right.set(xlabel="error (%)", xlim=(0, 1.45 * max(*parts, 1e-9)))
     right.grid(visible=False)
     return figure
 

@@ -9,7 +9,7 @@ from helpers.notebook.figures import show
 from helpers.notebook.style import BLUE, GREY, RED, axes, fix_layout, measured, modelled
 
 
-def break_even(times: Mapping[int, Sequence[float]], splitting: float) -> Any:
+def show_break_even(times: Mapping[int, Sequence[float]], splitting: float) -> None:
     """How many times as quick as one rank two and four are, against the work.
 
     times: for 1, 2 and 4 ranks, the seconds of each amount of work. splitting: seconds that two
@@ -18,15 +18,25 @@ def break_even(times: Mapping[int, Sequence[float]], splitting: float) -> Any:
     work = times[1]
     figure, ax = axes()
     ax.axhline(1, color=GREY, linewidth=1)
+    told = []
     for ranks, colour, marker in ((2, BLUE, "o"), (4, RED, "s")):
         quicker = [one / several for one, several in zip(work, times[ranks], strict=True)]
         ax.plot(work, quicker, **measured(colour, f"{ranks} ranks, measured", marker))
+        ends = f"{quicker[0]:.2f} for the least work, {quicker[-1]:.2f} for the most"
+        told.append(f"{ranks} ranks: {ends}")
     model = [seconds / (seconds / 2 + splitting) for seconds in work]
     ax.plot(work, model, **modelled(BLUE, "2 ranks, modelled"))
     ax.set(xscale="log", xlabel="work for one rank (s)", ylabel="times as quick as one rank")
     ax.set_ylim(0)
-    ax.legend(frameon=False)
-    return figure
+    ax.legend()
+    show(
+        figure,
+        caption="Below the grey line more ranks are slower than one: splitting pays off only "
+        "where the work is large beside the message. Four ranks gain over two only "
+        "where there are cores for them.",
+        alt="Speed-up over one rank against the work on a log scale, with the model for "
+        f"two ranks dashed. {'; '.join(told)}.",
+    )
 
 
 def how_many_ranks(run: Any, model: Mapping[int, float]) -> Any:
@@ -47,26 +57,6 @@ def how_many_ranks(run: Any, model: Mapping[int, float]) -> Any:
         some = range(0, ranks, 4)
         lower.set_yticks(some, [f"rank {rank}" for rank in some])
     return figure
-
-
-def show_break_even(times: Mapping[int, Sequence[float]], splitting: float) -> None:
-    """Show `break_even`."""
-    quicker = {
-        ranks: [one / several for one, several in zip(times[1], times[ranks], strict=True)]
-        for ranks in (2, 4)
-    }
-    told = "; ".join(
-        f"{ranks} ranks: {found[0]:.2f} for the least work, {found[-1]:.2f} for the most"
-        for ranks, found in quicker.items()
-    )
-    show(
-        break_even(times, splitting),
-        caption="Below the grey line more ranks are slower than one: splitting pays off only "
-        "where the work is large beside the message. Four ranks gain over two only "
-        "where there are cores for them.",
-        alt="Speed-up over one rank against the work on a log scale, with the model for "
-        f"two ranks dashed. {told}.",
-    )
 
 
 def show_handing_out(results: Any) -> None:
