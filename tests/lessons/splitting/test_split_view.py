@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.lessons.splitting.algorithms.partly_connected import band, block_owners, crossings
-from helpers.lessons.splitting.algorithms.wave import Ran, wave_speedup
+from helpers.lessons.splitting.algorithms.wave import Ran
 from helpers.lessons.splitting.experiments.split_clock import (
     Dense,
     Recurrent,
@@ -61,7 +61,7 @@ def test_the_widget_counts_what_split_cost_counts():
     # Where messages cost nothing: by layer nothing, vertically everything, the wave its formula.
     assert found["dense, by layer"] == pytest.approx([1.0] * 5)
     assert found["dense, vertical"] == pytest.approx(list(split_knobs.RANKS))
-    waves = [wave_speedup(n, 16) for n in split_knobs.RANKS]
+    waves = [n * 16 / (16 + n - 1) for n in split_knobs.RANKS]
     assert found["recurrent, wave"] == pytest.approx(waves)
     assert split_knobs.knobs_picture(256, 32, 1, 50.0, 1.0).axes
     assert "On 16 ranks" in split_knobs.knobs_words(256, 32, 1, 50.0, 1.0)
