@@ -6,7 +6,7 @@ modelled or published, is told by colour and by marker, the same in every figure
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -107,6 +107,28 @@ def axes(columns: int = 1, rows: int = 1, width: float = 7.0, height: float = 3.
         figure = Figure(figsize=(width, height))
         FigureCanvasAgg(figure)
         return figure, figure.subplots(rows, columns, subplot_kw={"axes_class": _axes_class()})
+
+
+def note(
+    ax: Any, words: str, at: tuple[float, float], by: tuple[float, float], **look: Any
+) -> None:
+    """Small words beside a point, `by` so many points of print away from it."""
+    ax.annotate(words, at, by, textcoords="offset points", **{"fontsize": 9, **look})
+
+
+def ticks(axis: Any, values: Iterable[float]) -> None:
+    """Ticks of `ax.xaxis` or `ax.yaxis` at these values alone, as plain numbers."""
+    from matplotlib.ticker import NullLocator
+
+    axis.set_ticks(list(values), [f"{value:g}" for value in values])
+    axis.set_minor_locator(NullLocator())
+
+
+def rows(ax: Any, names: Sequence[str], **look: Any) -> None:
+    """Names along the y axis, from the top down, for bars or points at 0, 1, 2 and so on."""
+    ax.set_yticks(range(len(names)), names, **look)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.grid(axis="y", visible=False)
 
 
 def fix_layout(figure: Any, **places: float) -> None:

@@ -38,11 +38,13 @@ def test_the_crossings_that_are_drawn_are_those_that_are_counted(shown):
 
 
 def test_every_figure_says_what_it_shows(shown):
-    split_view.show_counted({"one": (1e-3, 0.0), "two": (5e-4, 2e-3)}, {"one": 1e-3, "two": 3e-3})
+    split_view.show_counted(
+        {"one": (1e-3, 0.0), "two": (5e-4, 2e-3)}, {"one": 1e-3, "two": 3e-3}, "Said."
+    )
     assert "two: counted 2.5 ms, of which messages 2.0, measured 3.0 ms" in shown[-1][1]
     split_view.show_speedups([64, 128], [0.5, 1.2], [0.4, 1.1], rows=8)
     assert "128 units: counted 1.20, measured 1.10" in shown[-1][1]
-    split_view.show_links(["slow", "quick"], {"wave": [0.5, 3.0]}, 4, "About links.")
+    split_view.show_gains(["slow", "quick"], {"wave": [0.5, 3.0]})
     assert "wave from 0.50 over slow to 3.00" in shown[-1][1]
     split_view.show_distbelief(published.load("distbelief_fig3").data)
     assert "falls to 0.95 on 16" in shown[-1][1]
