@@ -8,15 +8,21 @@ score on the virtual clock, where any number of actors runs.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+
+import torch
 
 from benchmarks.gymnasium_peer import Peer
 from benchmarks.report import Report
+from helpers.lessons.actors.algorithms.rms_prop import shared_rms_prop
 from helpers.lessons.actors.algorithms.staleness import mean_staleness
+from helpers.lessons.actors.algorithms.v_trace import v_trace
 from helpers.lessons.actors.experiments import actor_speedup, stale_actors
 from helpers.lessons.actors.experiments.actor_settings import CART_POLE, TIC_TAC_TOE, Setting
 from helpers.lessons.actors.experiments.games import one_thread
 from helpers.lessons.actors.experiments.shared_actors import Pace, train_shared
+from helpers.lessons.actors.experiments.stale_clock import arrivals, counted_staleness
 from helpers.setup.machine import usable_cores
 
 SEEDS = tuple(range(5))
@@ -84,23 +90,52 @@ def measure_peer(report: Report) -> None:
             report.claim(text, beside / medians[name], 1.0)
 
 
+def rounds(
+    counts: Sequence[int], updates: int, locked: bool = False, threads: int = 1
+) -> dict[int, list[float]]:
+    """Steps a second by number of actors, in each of some rounds; all numbers take turns."""
+    short = TIC_TAC_TOE._replace(updates=updates)
+    found: dict[int, list[float]] = {count: [] for count in counts}
+    for seed in range(ROUNDS):
+        for count, rates in found.items():
+            done = train_shared(short, count, locked=locked, threads=threads, seed=seed)
+            rates.append(done.steps_per_second)
+    return found
+
+
+def locked_share(updates: int = 50) -> float:
+    """Of one actor's time, what passes in the shared memory, on one thread: by medians."""
+    task = TIC_TAC_TOE.task()
+    weights = task.initial()
+    squares, play, update = torch.zeros_like(weights), [], []
+    with one_thread():
+        for step in range(updates):
+            begin = time.perf_counter()
+            gradient = task.gradient(weights, 0, step)
+            between = time.perf_counter()
+            shared_rms_prop(weights, squares, gradient, TIC_TAC_TOE.rate)
+            play.append(between - begin)
+            update.append(time.perf_counter() - between)
+    taken = statistics.median(update)
+    return taken / (statistics.median(play) + taken)
+
+
 def measure_rates(report: Report) -> None:
     """Steps a second by number of actors, beside the model and the paper's table."""
     cores, paper = round(usable_cores()), actor_speedup.paper()
     counts = tuple(sorted({1, 2, 4, cores}))
-    costs = actor_speedup.costs(TIC_TAC_TOE)
+    steps, share = RATE_UPDATES * TIC_TAC_TOE.steps_per_update, locked_share()
     for locked in (False, True):
-        rates = actor_speedup.measured(TIC_TAC_TOE, counts, RATE_UPDATES, ROUNDS, locked=locked)
-        steps = RATE_UPDATES * TIC_TAC_TOE.steps_per_update
-        for rate in rates:
-            share = costs.share if locked else 0.0
-            model = actor_speedup.modelled(rate.actors, cores, share)
-            published = f", published {paper[rate.actors]:g}×" if rate.actors in paper else ""
+        found = rounds(counts, RATE_UPDATES, locked=locked)
+        alone = statistics.median(found[1])
+        for actors, rates in found.items():
+            model = actor_speedup.modelled(actors, cores, share if locked else 0.0)
+            published = f", published {paper[actors]:g}×" if actors in paper else ""
             report.add(
                 f"tic-tac-toe, {steps} steps, {'under a lock' if locked else 'lock-free'}",
-                counted(rate.actors, "actor"), [steps / each for each in rate.rounds],
-                f"{rate.steps_per_second / rates[0].steps_per_second:.2f}×, modelled "
-                f"{model:.2f}× on {cores} cores{published}",
+                counted(actors, "actor"), [steps / each for each in rates],
+                f"{statistics.median(rates) / alone:.2f}×, modelled {model:.2f}× on {cores} cores"
+                f"{published}",
             )  # fmt: skip
 
 
@@ -112,14 +147,11 @@ def counted(number: int, what: str) -> str:
 def measure_threads(report: Report) -> None:
     """One torch thread an actor beside more."""
     case = f"tic-tac-toe, {ACTORS} actors, {THREAD_UPDATES} updates"
+    steps = THREAD_UPDATES * TIC_TAC_TOE.steps_per_update
     for threads in (1, 2):
-        rate = actor_speedup.measured(
-            TIC_TAC_TOE, (ACTORS,), THREAD_UPDATES, ROUNDS, threads=threads
-        )[0]
-        steps = THREAD_UPDATES * TIC_TAC_TOE.steps_per_update
-        report.add(
-            case, f"{counted(threads, 'thread')} an actor", [steps / each for each in rate.rounds]
-        )
+        rates = rounds((ACTORS,), THREAD_UPDATES, threads=threads)[ACTORS]
+        name = f"{counted(threads, 'thread')} an actor"
+        report.add(case, name, [steps / each for each in rates])
 
 
 def measure_data(report: Report) -> None:
@@ -148,23 +180,29 @@ def measure_data(report: Report) -> None:
 
 def measure_staleness(report: Report) -> None:
     """Scores by steps played of all ways, with staleness counted beside the formula's."""
-    found = stale_actors.curves(TIC_TAC_TOE, STALE_ROLLOUTS, STALE_ACTORS, seeds=CLOCK_SEEDS)
-    report.extra["curves"] = [
-        {
-            "way": each.way.label, "corrected": each.way.corrected, "staleness": each.staleness,
-            "steps": each.steps, "scores": each.scores, "seconds": each.seconds,
-        }
-        for each in found
-    ]  # fmt: skip
-    for each in found:
+    report.extra["curves"] = []
+    for way in stale_actors.ways():
+        scores, late = [], []
+        for seed in CLOCK_SEEDS:
+            log = arrivals(STALE_ROLLOUTS, STALE_ACTORS, seed=seed, **way.options)
+            correct = v_trace if way.corrected else None
+            run = stale_actors.replay(
+                log, TIC_TAC_TOE, correct=correct, seed=seed, look=STALE_ROLLOUTS // 10
+            )
+            scores.append([TIC_TAC_TOE.score(look.weights) for look in run.looks])
+            late.append(counted_staleness(log))
+        steps, stale = [look.steps for look in run.looks], statistics.mean(late)
+        report.extra["curves"].append({
+            "way": way.label, "corrected": way.corrected, "staleness": stale, "steps": steps,
+            "scores": scores, "seconds": log[-1].seconds,
+        })  # fmt: skip
         formula = ""
-        if each.way.options["mode"] == "asynchronous":
-            every = each.way.options.get("fetch_every", 1)
-            long_run = mean_staleness(STALE_ACTORS, fetch_every=every)
+        if way.options["mode"] == "asynchronous":
+            long_run = mean_staleness(STALE_ACTORS, fetch_every=way.options["fetch_every"])
             formula = f", {long_run:.1f} by the formula in the long run"
-        ends = [scores[-1] for scores in each.scores]
+        ends = [each[-1] for each in scores]
         report.notes.append(
-            f"{each.way.label}: {statistics.median(ends):.1f} (worst {min(ends):.1f}) "
-            f"{TIC_TAC_TOE.unit} after {each.steps[-1]} steps; mean staleness "
-            f"{each.staleness:.1f} updates{formula}."
+            f"{way.label}: {statistics.median(ends):.1f} (worst {min(ends):.1f}) "
+            f"{TIC_TAC_TOE.unit} after {steps[-1]} steps; mean staleness {stale:.1f} updates"
+            f"{formula}."
         )

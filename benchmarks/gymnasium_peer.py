@@ -14,6 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor, nn
 from torch.distributions import Categorical
 
+from helpers.lessons.actors.algorithms.rms_prop import DECAY
 from helpers.lessons.actors.experiments.actor_settings import Setting
 
 
@@ -51,7 +52,7 @@ class Peer:
             )
         )  # fmt: skip
         self.model = ActorCritic(4, setting.widths[0], 2)
-        self.optimizer = torch.optim.RMSprop(self.model.parameters(), setting.rate, setting.decay)
+        self.optimizer = torch.optim.RMSprop(self.model.parameters(), setting.rate, DECAY)
         self.seen = torch.from_numpy(self.envs.reset(seed=seed)[0])
         self.over = torch.zeros(setting.games, dtype=torch.bool)
 
@@ -92,7 +93,7 @@ class Peer:
         weight = torch.stack(counts) / torch.stack(counts).sum()
         apart = torch.stack(returns) - torch.stack(values)
         loss = -(weight * apart.detach() * torch.stack(logs)).sum()
-        loss = loss + self.setting.value_weight * (weight * apart.square()).sum()
+        loss = loss + 0.5 * (weight * apart.square()).sum()
         loss = loss - self.setting.entropy_weight * (weight * torch.stack(entropies)).sum()
         self.optimizer.zero_grad()
         loss.backward()

@@ -23,8 +23,9 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 
 def test_curves_say_where_they_go(said: list[tuple[str, str]]) -> None:
-    view.show_learning({"one": ([1, 2, 3], [10, 90, 50])}, "seconds", "steps", 40.0, "One.")
-    assert said == [("One.", "steps by seconds: one from 10 to 50, at best 90. The goal is 40.")]
+    view.show_cart_pole({"one": ([1, 2, 3], [10, 90, 50])}, "steps", 40.0, 100)
+    assert said[0][1] == "steps by seconds: one from 10 to 50, at best 90. The goal is 40."
+    assert "100 updates each, one run: one 3.0 s." in said[0][0]
 
 
 def test_a_race_says_who_wrote_over_whom(said: list[tuple[str, str]]) -> None:
@@ -43,12 +44,6 @@ def test_a_race_says_who_wrote_over_whom(said: list[tuple[str, str]]) -> None:
     other = races.run(after_the_step, races.times(found.seed + 1, (3, 3)))
     view.show_race(found, other)
     assert "it came out otherwise" in said[-1][0]
-
-
-def test_without_a_race_there_is_nothing_to_show() -> None:
-    run = races.run(counts.at_once, [[1.0], [1.0]])
-    with pytest.raises(ValueError, match="nobody wrote over another's count"):
-        view.show_race(run, run)
 
 
 def test_speedups_are_over_one_actor(said: list[tuple[str, str]]) -> None:

@@ -7,9 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import helpers
 from helpers.lessons.actors.algorithms.returns import n_step_returns
-from helpers.lessons.actors.experiments.actor_task import ActorTask
+from helpers.lessons.actors.experiments.actor_settings import TIC_TAC_TOE
 from helpers.lessons.actors.experiments.games import (
     Played,
     first_returns,
@@ -18,8 +17,6 @@ from helpers.lessons.actors.experiments.games import (
     rollout,
 )
 from helpers.lessons.actors.experiments.tic_tac_toe import TicTacToe
-from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
-from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous, Synchronous
 
 ROWS = ((0, 1, 2), (3, 4, 5), (6, 7, 8))
 COLUMNS = ((0, 3, 6), (1, 4, 7), (2, 5, 8))
@@ -81,7 +78,7 @@ def test_a_mark_on_a_mark_is_told() -> None:
 class Counting:
     """A game that ends after 3 steps and is cut off after 2 in the second of two; each brings 1."""
 
-    inputs, actions, best, worst = 1, 2, 3.0, 0.0
+    inputs, actions = 1, 2
 
     def __init__(self, games: int = 2, seed: int = 0) -> None:
         self.steps = torch.zeros(games)
@@ -136,15 +133,11 @@ def test_only_the_first_episode_counts() -> None:
 
 
 def test_a_gradient_is_autograd_s_of_the_whole_loss_and_is_cut() -> None:
-    task = ActorTask(TicTacToe, games=3, longest=1e9)
-    weights = task.initial()
-    whole = task.gradient(weights, task.rows(0, 0, 0))
-    short = ActorTask(TicTacToe, games=3, longest=0.01).gradient(weights, task.rows(0, 0, 0))
+    setting = TIC_TAC_TOE._replace(games=3)
+    weights = setting.task().initial()
+    whole = setting._replace(longest=1e9).task().gradient(weights, 0, 0)
+    short = setting._replace(longest=0.01).task().gradient(weights, 0, 0)
     torch.testing.assert_close(short, whole * 0.01 / whole.norm())
-    with pytest.raises(ValueError, match="Worker 0 has played 1 times, not 3"):
-        task.gradient(weights, task.rows(0, 3, 0))
-    with pytest.raises(ValueError, match="Worker 2 has played 0 times, not 1"):
-        task.play(weights, 2, 1)
 
 
 def test_functions_of_one_s_own_judge_and_weigh_a_rollout() -> None:
@@ -158,22 +151,9 @@ def test_functions_of_one_s_own_judge_and_weigh_a_rollout() -> None:
         assert not targets.any()
         return logits.sum() * 0, values.sum(), values.sum() * 0
 
-    task = ActorTask(TicTacToe, games=3, longest=1e9, returns=nothing, losses=as_tuple)
-    weights = task.initial()
-    found = task.gradient(weights, task.rows(0, 0, 0))
+    setting = TIC_TAC_TOE._replace(games=3, longest=1e9)
+    task = setting.task(returns=nothing, losses=as_tuple)
+    found = task.gradient(task.initial(), 0, 0)
     assert len(seen) == 1
-    assert float(found[-1]) == pytest.approx(0.5 * 3 * task.steps)  # the value's own bias
+    assert float(found[-1]) == pytest.approx(0.5 * 3 * setting.steps)  # the value's own bias
     assert not found[-10:-1].any()
-
-
-@pytest.mark.parametrize("rule", [Asynchronous, Synchronous])
-def test_a_training_on_the_clock_is_replayed_bit_for_bit(rule: type) -> None:
-    def make(weights):
-        return rule(weights, Sgd(0.1), workers=3)
-
-    options = {"workers": 3, "task": ActorTask(TicTacToe)}
-    first = helpers.train(make, updates=12, **options)
-    again = helpers.train(make, order=[server.log for server in first.servers], **options)
-    assert first.updates == again.updates == 12
-    assert torch.equal(torch.as_tensor(first.weights), torch.as_tensor(again.weights))
-    assert first.error == again.error

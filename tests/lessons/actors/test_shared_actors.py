@@ -13,28 +13,15 @@ import helpers
 from helpers.engine.comm import Comm
 from helpers.lessons.actors.algorithms.rms_prop import shared_rms_prop
 from helpers.lessons.actors.experiments.actor_settings import CART_POLE, TIC_TAC_TOE
+from helpers.lessons.actors.experiments.games import one_thread
 from helpers.lessons.actors.experiments.shared_actors import (
     FileLock,
     Pace,
     take_number,
     train_shared,
 )
-from helpers.lessons.asynchronous.algorithms.stale_cures import DropStale
-from helpers.lessons.parameter_servers.algorithms.update_rules import (
-    Asynchronous,
-    BoundedStaleness,
-    Synchronous,
-)
 
 SHORT = TIC_TAC_TOE._replace(games=2, steps=3, updates=12)
-RULES = {
-    "A3C": lambda weights, workers: Asynchronous(weights, SHORT.optimizer(), workers),
-    "A2C": lambda weights, workers: Synchronous(weights, SHORT.optimizer(), workers),
-    "bounded": lambda weights, workers: BoundedStaleness(weights, SHORT.optimizer(), workers, 1),
-    "dropping": lambda weights, workers: DropStale(
-        Asynchronous(weights, SHORT.optimizer(), workers), 1
-    ),
-}
 
 
 @pytest.mark.parametrize(("actors", "locked"), [(1, False), (2, True), (5, False)])
@@ -78,43 +65,15 @@ def test_on_real_ranks_every_increment_is_made_and_most_are_seen() -> None:
     assert done.lost >= 0
 
 
-def test_one_actor_gives_the_weights_of_one_worker_and_a_server_bit_for_bit() -> None:
+def test_one_actor_is_a_plain_loop_bit_for_bit() -> None:
     shared = train_shared(SHORT, 1, engine="virtual")
-    served = helpers.train(
-        lambda weights: Asynchronous(weights, SHORT.optimizer(), 1),
-        workers=1, task=SHORT.task(), updates=SHORT.updates,
-    )  # fmt: skip
-    assert torch.equal(shared.weights, torch.as_tensor(served.weights))
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_a_log_of_a_server_replays_to_the_same_weights(rule: str) -> None:
-    for workers in (1, 3):
-        options = {"workers": workers, "task": SHORT.task()}
-
-        def make(weights: Tensor, workers: int = workers) -> object:
-            return RULES[rule](weights, workers)
-
-        first = helpers.train(make, updates=6, engine="virtual", **options)
-        again = helpers.train(make, order=[server.log for server in first.servers], **options)
-        assert torch.equal(torch.as_tensor(first.weights), torch.as_tensor(again.weights))
-        assert not torch.equal(torch.as_tensor(first.weights), SHORT.task().initial())
-
-
-def test_what_is_shared_is_changed_by_the_function_that_is_given() -> None:
-    def nothing(*_: object) -> None:
-        """Leaves the weights as they are."""
-
-    done = train_shared(SHORT, 2, engine="virtual", apply=nothing)
-    assert torch.equal(done.weights, SHORT.task().initial())
-    calls = []
-
-    def counted(*given: object) -> None:
-        calls.append(given[3])
-        shared_rms_prop(*given)  # type: ignore[arg-type]
-
-    done = train_shared(SHORT, 1, engine="virtual", apply=counted)
-    assert calls == [SHORT.rates()(update) for update in range(12)]
+    task, rates = SHORT.task(), SHORT.rates()
+    weights = task.initial()
+    squares = torch.zeros_like(weights)
+    with one_thread():
+        for step in range(SHORT.updates):
+            shared_rms_prop(weights, squares, task.gradient(weights, 0, step), rates(step))
+    assert torch.equal(shared.weights, weights)
 
 
 @pytest.mark.real
@@ -126,19 +85,6 @@ def test_functions_of_a_cell_go_to_real_ranks_and_are_used() -> None:
     assert not torch.equal(plain.weights, other.weights)
     again = train_shared(SHORT, 1, engine="virtual", returns=worthless)
     assert torch.equal(other.weights, again.weights)
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"pace": Pace((1.0, 1.0))}, 'pace= is for engine="virtual"'),
-        ({"engine": "virtual", "pace": Pace((1.0,))}, "that of 1 actors; there are 2"),
-        ({"engine": "virtual", "threads": 2}, "threads= is for real ones"),
-    ],
-)
-def test_no_argument_is_left_unread(options: dict, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        train_shared(SHORT, 2, **options)
 
 
 def raise_counter(comm: Comm, path: str | None, times: int) -> int:
@@ -178,8 +124,6 @@ def test_on_the_clock_one_rank_holds_the_lock_at_a_time_and_the_others_go_on(
 
 def test_settings_say_what_they_are() -> None:
     for setting in (TIC_TAC_TOE, CART_POLE):
-        task = setting.task(seed=3)
-        assert (task.games, task.steps, task.seed) == (setting.games, setting.steps, 3)
         assert setting.rates()(0) == setting.rate
         assert setting.rates()(setting.updates) == 0
     lost = torch.tensor([1.0, 0.0, -1.0, -1.0])

@@ -1,14 +1,14 @@
-"""Lesson 14's clock and its figures on sharding."""
+"""Lesson 14's clocks, and what its widget says; its figures are shown in `test_shown`."""
 
 from __future__ import annotations
 
 import pytest
 
+import helpers
 from helpers.lessons.sharding.algorithms.memory import communication, memory
-from helpers.lessons.sharding.experiments import sharded_clock
+from helpers.lessons.sharding.algorithms.sequence_places import contiguous, pairs, striped
+from helpers.lessons.sharding.experiments import ring_clock, sharded_clock
 from helpers.lessons.sharding.figures import memory_view, sharding_view
-from helpers.notebook.figures import png
-from helpers.notebook.published import load
 
 SMALL = sharded_clock.Setting(blocks=6, units=3, ranks=2)
 
@@ -32,19 +32,16 @@ def test_without_prefetching_a_step_is_computing_and_messages_in_turn():
     assert itself < ahead.seconds < step.seconds
 
 
-def test_figures_are_drawn():
-    runs = {f"stage {s}": sharded_clock.run(s, setting=SMALL)[0].held for s in (2, 3)}
-    held = {stage: memory(1e4, 3, stage) for stage in (1, 2, 3)}
-    for figure in (
-        memory_view.stage_bars(),
-        memory_view.by_ranks(load("zero_memory_gb_7.5B").data),
-        memory_view.held_bars(held, held),
-        memory_view.held_in_a_step(runs),
-        sharding_view.seconds_by_link({"a link": {"stage 2": 0.5, "stage 3": 0.6}}, 0.4),
-        sharding_view.real_steps({"stage 3": {"ours": 12.0, "FSDP2": 20.0}}),
-        memory_view.fits(175.0, 1, 0, "float32"),
-    ):
-        assert png(figure).startswith(b"\x89PNG")
+def test_work_in_a_ring_is_what_the_pairs_say():
+    setting, took = ring_clock.RingSetting(), {}
+    for deal in (contiguous, striped):
+        places = deal(4096, 4)
+        run = helpers.run(ring_clock.work, places, True, setting.pair, ranks=4, **setting.clock)
+        took[deal] = run.trace.duration
+        longest = float(pairs(places).sum(1).max()) * setting.pair
+        # Blocks of 1024 positions are longer than what hides their messages, on this link.
+        assert run.trace.duration == pytest.approx(longest, rel=0.02)
+    assert took[contiguous] / took[striped] == pytest.approx(1.75, rel=0.01)
 
 
 def test_the_knobs_fit_the_picture():

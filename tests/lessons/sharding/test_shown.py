@@ -12,12 +12,23 @@ import pytest
 from helpers.engine.trace import Event, Results, Stats, Trace
 from helpers.lessons.messages.figures import chunks, link_view
 from helpers.lessons.quantization.figures import quantization_view
-from helpers.lessons.sharding.figures import memory_view, ring_view, tensor_parallel_view
+from helpers.lessons.sharding.algorithms.memory import memory
+from helpers.lessons.sharding.figures import (
+    experts_view,
+    memory_view,
+    ring_view,
+    sharding_view,
+    tensor_parallel_view,
+)
 from helpers.lessons.start.figures import first_view
 from helpers.notebook import gpu_view
+from helpers.notebook.published import load
 from helpers.notebook.shown import plot
 
-MODULES = (gpu_view, chunks, quantization_view, memory_view, ring_view, tensor_parallel_view)
+MODULES = (
+    gpu_view, chunks, quantization_view, experts_view, memory_view, ring_view, sharding_view,
+    tensor_parallel_view,
+)  # fmt: skip
 
 
 def alone(module: ModuleType) -> Iterator[str]:
@@ -72,3 +83,18 @@ def test_words_that_are_computed_say_what_was_given(
     assert Trace.plot is plot  # importing it made it so
     first_view.show_handing_out(Results([None, None], trace, Stats([])))
     assert "each rank starts a millisecond later" in shown[1][0]["text/plain"]
+    shown.clear()
+    memory_view.show_by_ranks(load("zero_memory_gb_7.5B"), lambda p, n, s: memory(p, n, s).total)
+    held = {stage: memory(1e4, 3, stage) for stage in (1, 2, 3)}
+    memory_view.show_held(held, held)
+    memory_view.show_held_in_a_step({"stage 2": [(0.0, 1e9), (0.1, 2e9)]})
+    sharding_view.show_by_link({"a link": {"stage 2": 0.5, "stage 3": 0.6}}, 0.4)
+    sharding_view.show_real_steps({"stage 3": {"ours": 12.0, "FSDP2": 20.0}})
+    experts_view.show_experts({name: ([[0.5, 0.5], [0.7, 0.3]], 0.1) for name in "ab"})
+    ring_view.show_dealt({"in order": trace, "in turn": trace})
+    said = [data["text/plain"] for data, _ in shown]
+    assert "within 2 % of the lines" in said[0]
+    assert "a link: stage 2 500 ms, stage 3 600 ms. Computing alone takes 400 ms." in said
+    assert "Dots of milliseconds a step: stage 3: ours 12, FSDP2 20" in said
+    assert "10 % and 10 % of the tokens are dropped" in said[11]
+    assert "to the end, 1.0 ms" in said[12]

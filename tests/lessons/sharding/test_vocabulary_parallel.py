@@ -100,6 +100,8 @@ def test_the_largest_of_all_ranks(size):
 
 def test_what_does_not_fit_is_refused():
     def job(comm):
+        with pytest.raises(IndexError, match="none of the 7, 0 to 6"):
+            VocabularyEmbedding.of(nn.Embedding(7, 2), comm)(torch.tensor([3, 7]))
         targets = torch.zeros(2, dtype=torch.int64)
         with pytest.raises(ValueError, match="has tokens"):
             vocabulary_cross_entropy(comm, torch.zeros(2, VOCABULARY), targets, VOCABULARY)

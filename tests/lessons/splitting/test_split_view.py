@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.lessons.splitting.algorithms.partly_connected import band, block_owners, crossings
-from helpers.lessons.splitting.algorithms.wave import Ran, wave_speedup
+from helpers.lessons.splitting.algorithms.wave import Ran
 from helpers.lessons.splitting.experiments.split_clock import (
     Dense,
     Recurrent,
@@ -38,11 +38,13 @@ def test_the_crossings_that_are_drawn_are_those_that_are_counted(shown):
 
 
 def test_every_figure_says_what_it_shows(shown):
-    split_view.show_counted({"one": (1e-3, 0.0), "two": (5e-4, 2e-3)}, {"one": 1e-3, "two": 3e-3})
+    split_view.show_counted(
+        {"one": (1e-3, 0.0), "two": (5e-4, 2e-3)}, {"one": 1e-3, "two": 3e-3}, "Said."
+    )
     assert "two: counted 2.5 ms, of which messages 2.0, measured 3.0 ms" in shown[-1][1]
     split_view.show_speedups([64, 128], [0.5, 1.2], [0.4, 1.1], rows=8)
     assert "128 units: counted 1.20, measured 1.10" in shown[-1][1]
-    split_view.show_links(["slow", "quick"], {"wave": [0.5, 3.0]}, 4, "About links.")
+    split_view.show_gains(["slow", "quick"], {"wave": [0.5, 3.0]})
     assert "wave from 0.50 over slow to 3.00" in shown[-1][1]
     split_view.show_distbelief(published.load("distbelief_fig3").data)
     assert "falls to 0.95 on 16" in shown[-1][1]
@@ -61,7 +63,7 @@ def test_the_widget_counts_what_split_cost_counts():
     # Where messages cost nothing: by layer nothing, vertically everything, the wave its formula.
     assert found["dense, by layer"] == pytest.approx([1.0] * 5)
     assert found["dense, vertical"] == pytest.approx(list(split_knobs.RANKS))
-    waves = [wave_speedup(n, 16) for n in split_knobs.RANKS]
+    waves = [n * 16 / (16 + n - 1) for n in split_knobs.RANKS]
     assert found["recurrent, wave"] == pytest.approx(waves)
     assert split_knobs.knobs_picture(256, 32, 1, 50.0, 1.0).axes
     assert "On 16 ranks" in split_knobs.knobs_words(256, 32, 1, 50.0, 1.0)

@@ -23,12 +23,6 @@ def mean_staleness(actors: int, queued: float = 0.0, batch: int = 1, fetch_every
     learner is slower than all actors together, few where it is quicker.
 
     A worker of lesson 06 waits until its gradient is applied, and has no rollout of its own in
-    flight: there it is actors − 1. Raises ValueError for numbers that no run has. Source: Little,
-    "A Proof for the Queuing Formula L = λW" (1961).
+    flight: there it is actors − 1. Source: Little, "A Proof for the Queuing Formula L = λW" (1961).
     """
-    if min(actors, batch, fetch_every) < 1 or queued < 0:
-        raise ValueError(
-            f"{actors} actors, {queued} rollouts in the queue, {batch} an update and a copy for "
-            f"every {fetch_every}: give 1 or more, and 0 or more in the queue."
-        )
     return (actors * (fetch_every + 1) / 2 + queued) / batch

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from torch import Tensor
 
 from helpers.lessons.actors.algorithms.losses import actor_critic_losses
 from helpers.lessons.actors.algorithms.returns import n_step_returns
-from helpers.lessons.actors.algorithms.rms_prop import RmsProp, annealed
-from helpers.lessons.actors.experiments.actor_task import ActorTask, Judge, MakeGame, Weigh
+from helpers.lessons.actors.algorithms.rms_prop import annealed
+from helpers.lessons.actors.experiments.actor_task import ActorTask, Judge, Weigh
 from helpers.lessons.actors.experiments.cart_pole import CartPole
-from helpers.lessons.actors.experiments.games import one_thread
+from helpers.lessons.actors.experiments.games import Game, one_thread
 from helpers.lessons.actors.experiments.tic_tac_toe import TicTacToe
 
 
@@ -29,13 +30,14 @@ def mean_return(returns: Tensor) -> float:
 class Setting(NamedTuple):
     """A game, and how it is learned. Change one thing by `TIC_TAC_TOE._replace(updates=300)`.
 
-    games: of each actor at once. steps: of each game for a gradient. updates: made by all actors
-    together. rate: of RMSProp, falling to 0 in a straight line. decay, epsilon: RMSProp's. longest:
-    what a gradient's norm is cut to. goal: the score to reach, in `unit`, over `judged` games.
+    make: given how many games are to run at once, and a seed. games: of each actor at once. steps:
+    of each game for a gradient. updates: made by all actors together. rate: of RMSProp, falling to
+    0 in a straight line. longest: what a gradient's norm is cut to. goal: the score to reach, in
+    `unit`, over `judged` games. widths: of the hidden layers.
     """
 
     name: str
-    make: MakeGame
+    make: Callable[[int, int], Game]
     games: int
     steps: int
     updates: int
@@ -46,11 +48,8 @@ class Setting(NamedTuple):
     unit: str
     judged: int
     widths: tuple[int, ...] = (64,)
-    value_weight: float = 0.5
     entropy_weight: float = 0.01
     longest: float = 0.5
-    decay: float = 0.99
-    epsilon: float = 1e-5
 
     @property
     def steps_per_update(self) -> int:
@@ -63,19 +62,12 @@ class Setting(NamedTuple):
         returns: Judge = n_step_returns,
         losses: Weigh = actor_critic_losses,
     ) -> ActorTask:
-        """Gradients from games, for `helpers.train` and for shared memory."""
-        return ActorTask(
-            self.make, self.games, self.widths, self.steps, self.discount, self.value_weight,
-            self.entropy_weight, self.longest, seed, returns, losses,
-        )  # fmt: skip
+        """Gradients from games."""
+        return ActorTask(self, seed, returns, losses)
 
     def rates(self) -> Callable[[int], float]:
         """The learning rate by the number of updates made before."""
-        return annealed(self.rate, self.updates)
-
-    def optimizer(self) -> RmsProp:
-        """A parameter server's, for rules such as `Asynchronous`."""
-        return RmsProp(self.rates(), self.decay, self.epsilon)
+        return partial(annealed, self.rate, self.updates)
 
     def score(self, weights: Tensor, games: int | None = None) -> float:
         """How good the likeliest actions are, in the first episodes of so many games, or `judged`.

@@ -1,10 +1,11 @@
-"""Actors as workers: a task whose gradients come from games that each worker plays."""
+"""What actors do: play by a policy, and take the gradient of what they played."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -14,14 +15,11 @@ from helpers.lessons.actors.algorithms.losses import Losses, actor_critic_losses
 from helpers.lessons.actors.algorithms.returns import n_step_returns
 from helpers.lessons.actors.experiments.games import Game, Rollout, first_returns, masked, rollout
 
-MakeGame = Callable[[int, int], Game]
-"""Given how many games are to run at once, and a seed."""
-
+if TYPE_CHECKING:
+    from helpers.lessons.actors.experiments.actor_settings import Setting
 
 Correct = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 """As `v_trace`: log ratios, rewards, discounts, values, the last value; targets and advantages."""
-
-
 Judge = Callable[[Tensor, Tensor, Tensor], Tensor]
 """As `n_step_returns`."""
 Weigh = Callable[..., tuple[Tensor, Tensor, Tensor]]
@@ -29,41 +27,27 @@ Weigh = Callable[..., tuple[Tensor, Tensor, Tensor]]
 
 
 class ActorTask:
-    """What `helpers.train` and every rule can train: A3C, if the rule is `Asynchronous`.
+    """A setting's games, played by actors with flat weights.
 
-    Each worker plays its own games, for `steps` steps a gradient, by the weights that it pulled; a
-    gradient is of what it played. Its games go on from one gradient to the next, and begin anew
-    with its step 0: a training that is repeated plays the same games.
-
-    make: such as `TicTacToe`. games: of each worker, at once. widths: of the hidden layers; the
-    policy and the value share all but the last. steps: of each game, a gradient. discount: γ.
-    longest: what a gradient's norm is cut to. returns, losses: how a rollout is judged, as
-    `n_step_returns` and `actor_critic_losses` do.
+    Each actor plays its own games, for the setting's steps a gradient, by the weights that it is
+    given; a gradient is of what it played. Its games go on from one gradient to the next, and begin
+    anew with its step 0: a training that is repeated plays the same games. The policy and the value
+    share all layers but the last.
+    seed: of the first weights, the games and the draws. returns, losses: how a rollout is judged,
+    as `n_step_returns` and `actor_critic_losses` do.
     """
 
     def __init__(
         self,
-        make: MakeGame,
-        games: int = 8,
-        widths: Sequence[int] = (64,),
-        steps: int = 5,
-        discount: float = 0.99,
-        value_weight: float = 0.5,
-        entropy_weight: float = 0.01,
-        longest: float = 1.0,
+        setting: Setting,
         seed: int = 0,
         returns: Judge = n_step_returns,
         losses: Weigh = actor_critic_losses,
     ) -> None:
-        self.make, self.games, self.seed = make, games, seed
-        self.steps, self.discount = steps, discount
-        self.value_weight, self.entropy_weight = value_weight, entropy_weight
-        self.longest = longest
-        self.judge, self.losses = returns, losses
-        game = make(1, 0)
-        self.best, self.worst = game.best, game.worst
-        self.widths = (game.inputs, *widths, game.actions + 1)
-        self.workers: dict[int, Worker] = {}
+        self.setting, self.seed, self.judge, self.losses = setting, seed, returns, losses
+        game = setting.make(1, 0)
+        self.widths = (game.inputs, *setting.widths, game.actions + 1)
+        self.playing: dict[int, tuple[Game, torch.Generator]] = {}
 
     def initial(self) -> Tensor:
         """As torch starts linear layers; the last with a hundredth of that, so that all is open."""
@@ -75,52 +59,27 @@ class ActorTask:
             parts.append(torch.zeros(outputs))
         return torch.cat(parts)
 
-    def rows(self, worker: int, step: int, batch: int) -> Tensor:
-        """(2,): who plays, and for the how manieth time. batch: of no meaning here."""
-        return torch.tensor([worker, step])
-
-    def gradient(self, weights: Tensor, rows: Tensor) -> Tensor:
+    def gradient(self, weights: Tensor, actor: int, step: int) -> Tensor:
         """Go on playing by these weights. Returns: the gradient of the loss, (weights,)."""
-        number, step = rows.tolist()
-        return self.slope(weights, self.play(weights, number, step))
+        return self.slope(weights, self.play(weights, actor, step))
 
-    def play(self, weights: Tensor, number: int, step: int) -> Rollout:
-        """What a worker plays by these weights, for the how manieth time."""
+    def play(self, weights: Tensor, actor: int, step: int) -> Rollout:
+        """What an actor plays by these weights. step: how often it has played before."""
+        setting = self.setting
         if step == 0:
-            seed = ((self.seed + 1) * 1_000_003 + number) % 2**31
-            self.workers[number] = Worker(
-                self.make(self.games, seed), torch.Generator().manual_seed(seed)
-            )
-        worker = self.workers.get(number)
-        if worker is None or worker.step != step:
-            played = worker.step if worker else 0
-            raise ValueError(f"Worker {number} has played {played} times, not {step}.")
-        worker.step += 1
+            seed = ((self.seed + 1) * 1_000_003 + actor) % 2**31
+            games = setting.make(setting.games, seed)
+            self.playing[actor] = games, torch.Generator().manual_seed(seed)
+        game, random = self.playing[actor]
         policy = partial(self.policy, weights)
-        return rollout(worker.game, policy, self.steps, self.discount, worker.random)
+        return rollout(game, policy, setting.steps, setting.discount, random)
 
     def slope(self, weights: Tensor, played: Rollout, correct: Correct | None = None) -> Tensor:
         """The gradient of the loss, (weights,), cut to its longest. correct: see `loss`."""
         own = weights.detach().clone().requires_grad_()
         self.loss(own, played, correct).backward()
         assert own.grad is not None
-        return own.grad * min(1.0, self.longest / (float(own.grad.norm()) + 1e-12))
-
-    def gradients(self, weights: Tensor, rows: Tensor) -> Tensor:
-        """Of several workers: weights (n, weights), rows (n, 2). Returns: (n, weights)."""
-        return torch.stack([self.gradient(*each) for each in zip(weights, rows, strict=True)])
-
-    def returns(self, weights: Tensor, games: int = 100, seed: int = 1_000_003) -> Tensor:
-        """The sum of rewards in the first episode of each of so many games, (games,), float32.
-
-        What is done is what the policy finds likeliest, and the games are the same ones always.
-        """
-        return first_returns(self.make(games, seed), partial(self.policy, weights))
-
-    def error(self, weights: Tensor) -> float:
-        """How far the mean return is from the best there is, in % of the worst one's distance."""
-        best, worst = self.best, self.worst
-        return 100 * (best - float(self.returns(weights).mean())) / (best - worst)
+        return own.grad * min(1.0, self.setting.longest / (float(own.grad.norm()) + 1e-12))
 
     def loss(self, weights: Tensor, played: Rollout, correct: Correct | None = None) -> Tensor:
         """The actor-critic's, of some steps.
@@ -138,8 +97,8 @@ class ActorTask:
         else:
             logs = logits.detach().log_softmax(-1).gather(-1, played.actions[..., None])[..., 0]
             targets, advantages = correct(logs - played.logs, *came, values.detach(), last)
-        losses = self.losses(logits, values, played.actions, targets, advantages)
-        return Losses(*losses).total(self.value_weight, self.entropy_weight)
+        losses = Losses(*self.losses(logits, values, played.actions, targets, advantages))
+        return losses.total(entropy_weight=self.setting.entropy_weight)
 
     def policy(self, weights: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (…, actions) and values (…), by flat weights: [W₁, b₁, W₂, …], tanh between."""
@@ -151,9 +110,9 @@ class ActorTask:
             start = end
         return out[..., :-1], out[..., -1]
 
+    def returns(self, weights: Tensor, games: int, seed: int = 1_000_003) -> Tensor:
+        """The sum of rewards in the first episode of each of so many games, (games,), float32.
 
-class Worker:
-    """A worker's games, its chance, and how often it has played."""
-
-    def __init__(self, game: Game, random: torch.Generator) -> None:
-        self.game, self.random, self.step = game, random, 0
+        What is done is what the policy finds likeliest, and the games are the same ones always.
+        """
+        return first_returns(self.setting.make(games, seed), partial(self.policy, weights))

@@ -23,7 +23,6 @@ class CartPole:
     """
 
     inputs, actions = 4, 2
-    best, worst = 500.0, 0.0
 
     def __init__(self, carts: int, seed: int = 0) -> None:
         self.carts = CartPoleVectorEnv(carts)

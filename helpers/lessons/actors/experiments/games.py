@@ -27,14 +27,11 @@ class Played(NamedTuple):
 class Game(Protocol):
     """Some games of one kind that run at once.
 
-    inputs, actions: how many numbers are seen, and how many things can be done. best, worst: what
-    the rewards of an episode may sum up to.
+    inputs, actions: how many numbers are seen, and how many things can be done.
     """
 
     inputs: int
     actions: int
-    best: float
-    worst: float
 
     def observe(self) -> tuple[Tensor, Tensor]:
         """What is seen, (games, inputs), float32, and what may be done, (games, actions), bool."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,8 +28,6 @@ from helpers.lessons.actors.experiments.actor_settings import Setting
 from helpers.lessons.actors.experiments.actor_task import ActorTask, Judge, Weigh
 
 PATIENCE = 50e-6  # seconds between two tries to get the lock
-Apply = Callable[[Tensor, Tensor, Tensor, float, float, float], None]
-"""As `shared_rms_prop`."""
 
 
 class Pace(NamedTuple):
@@ -133,22 +130,13 @@ def take_number(comm: Comm, counter: Tensor, gap: float = 0.0) -> int:
     return number
 
 
-def learn(
-    comm: Comm,
-    task: ActorTask,
-    setting: Setting,
-    lock: str | None = None,
-    look: int = 0,
-    pace: Pace | None = None,
-    apply: Apply = shared_rms_prop,
-) -> Part:
+def learn(comm: Comm, task: ActorTask, lock: str | None, look: int, pace: Pace | None) -> Part:
     """One actor: take a number and a copy of the weights, play, write the step; until all is done.
 
     lock: the path of a file that actors lock while they copy or change what is shared; None: they
     do not ask. look: keep the weights after every so manieth update. pace: for the virtual clock.
-    apply: changes weights and squares in place.
     """
-    start = task.initial()
+    setting, start = task.setting, task.initial()
     weights, squares = (comm.shared(start.shape)[0] for _ in range(2))
     counter = comm.shared((1,), torch.int64)[0]
     if comm.rank == 0:
@@ -163,11 +151,11 @@ def learn(
             copy = weights.clone()
         if number >= setting.updates:
             break
-        gradient = task.gradient(copy, task.rows(comm.rank, made, 0))
+        gradient = task.gradient(copy, comm.rank, made)
         if pace:
             comm.compute(pace.play[comm.rank])
         with alone:
-            apply(weights, squares, gradient, rates(number), setting.decay, setting.epsilon)
+            shared_rms_prop(weights, squares, gradient, rates(number))
         made += 1
         if look and (number + 1) % look == 0:
             steps = (number + 1) * setting.steps_per_update
@@ -186,42 +174,34 @@ def train_shared(
     engine: str = "processes",
     threads: int = 1,
     look: int = 0,
-    timeout: float = 300.0,
     pace: Pace | None = None,
     returns: Judge = n_step_returns,
     losses: Weigh = actor_critic_losses,
-    apply: Apply = shared_rms_prop,
 ) -> Shared:
     """Train with so many actors in shared memory.
 
     locked: whether what is shared is changed under a lock. engine: "processes" for the cores of
     this machine; "virtual" for a clock, where a seed gives the same weights again, bit for bit.
-    threads: torch's, in each actor. look: see the weights after every so manieth update. pace:
+    threads: torch's, in each real actor. look: see the weights after every so manieth update. pace:
     of the virtual clock; where none is given, each actor is a tenth slower than the one before.
-    returns, losses, apply: such as yours. Raises ValueError for what the engine has no use for, and
-    what `helpers.run` raises.
+    returns, losses: such as yours. Raises what `helpers.run` raises.
 
     Example: `train_shared(TIC_TAC_TOE, actors=2).weights`.
     """
     import helpers
 
-    options: dict[str, Any] = {}
     if engine == "virtual":
+        options: dict[str, Any] = {}
         pace = pace or Pace(tuple(1 + 0.1 * actor for actor in range(actors)))
-        if len(pace.play) != actors:
-            raise ValueError(f"The pace is that of {len(pace.play)} actors; there are {actors}.")
-        if threads != 1:
-            raise ValueError("On the virtual clock actors take turns: threads= is for real ones.")
     else:
-        if pace is not None:
-            raise ValueError('Real actors take what they take: pace= is for engine="virtual".')
         options = {"threads": threads, "device": "cpu"}
+    task = setting.task(seed, returns, losses)
     with tempfile.TemporaryDirectory() as folder:
         lock = str(Path(folder) / "lock") if locked else None
         parts: list[Part] = list(
             helpers.run(
-                learn, setting.task(seed, returns, losses), setting, lock, look, pace, apply,
-                ranks=actors, engine=engine, timeout=timeout, show=False, **options,
+                learn, task, lock, look, pace,
+                ranks=actors, engine=engine, timeout=300, show=False, **options,
             )
         )  # fmt: skip
     made = tuple(part.made for part in parts)

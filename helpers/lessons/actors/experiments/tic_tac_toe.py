@@ -23,7 +23,6 @@ class TicTacToe:
     """
 
     inputs, actions = 18, 9
-    best, worst = 1.0, -1.0
 
     def __init__(self, boards: int, seed: int = 0) -> None:
         self.random = np.random.default_rng(seed)

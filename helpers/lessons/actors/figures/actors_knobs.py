@@ -52,7 +52,7 @@ def picture(actors: int, learning_ms: float, fetch_every: int) -> Any:
     right.plot([actors], [rate], **measured(label="on the clock"))
     right.axhline(limit, color=GREY, linestyle=":", linewidth=1.5, label="the learner's limit")
     right.set(xlabel="actors", ylabel="rollouts learned from a second", ylim=(0, None))
-    right.legend(frameon=False, fontsize=9, loc="lower right")
+    right.legend(fontsize=9, loc="lower right")
     return figure
 
 

@@ -22,52 +22,60 @@ from helpers.notebook.style import (
     axes,
     measured,
     modelled,
+    note,
     published,
+    rows,
+    ticks,
 )
 from helpers.notebook.timeline import timeline
 
 MARKS = "osD^vPX"
 
 
-def show_learning(
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
-    x: str,
+def show_cart_pole(
+    runs: Mapping[str, tuple[Sequence[float], Sequence[float]]],
     unit: str,
     goal: float,
-    caption: str,
+    updates: int,
 ) -> None:
-    """Scores on the way, a curve for each name: (where, scores)."""
+    """Scores over seconds on real processes. runs: seconds and scores, by name."""
     figure, ax = axes(height=3.4)
-    for number, (name, (where, scores)) in enumerate(curves.items()):
-        ax.plot(where, scores, color=CYCLE[number], marker=MARKS[number], ms=5, lw=1.5, label=name)
+    for number, (name, (where, scores)) in enumerate(runs.items()):
+        look = {"color": CYCLE[number], "marker": MARKS[number], "markersize": 5}
+        ax.plot(where, scores, linewidth=1.5, label=name, **look)
     ax.axhline(goal, color=GREY, linestyle=":", linewidth=1.5)
-    ax.annotate(f"goal: {goal:g}", (0, goal), xytext=(2, 4), textcoords="offset points", fontsize=9)
-    ax.set(xlabel=x, ylabel=unit)
+    note(ax, f"goal: {goal:g}", (0, goal), (2, 4))
+    ax.set(xlabel="seconds", ylabel=unit)
     ax.set_xlim(left=0)
-    ax.legend(frameon=False, fontsize=9, loc="lower right")
+    ax.legend(fontsize=9, loc="lower right")
     told = "; ".join(
         f"{name} from {scores[0]:.0f} to {scores[-1]:.0f}, at best {max(scores):.0f}"
-        for name, (_, scores) in curves.items()
+        for name, (_, scores) in runs.items()
     )
-    show(figure, caption=caption, alt=f"{unit} by {x}: {told}. The goal is {goal:g}.")
+    took = ", ".join(f"{name} {where[-1]:.1f} s" for name, (where, _) in runs.items())
+    show(
+        figure,
+        caption=f"Lock-free on real processes, {updates} updates each, one run: "
+        f"{took}. A point is the mean of 20 episodes; how a curve gets there changes "
+        "from run to run.",
+        alt=f"{unit} by seconds: {told}. The goal is {goal:g}.",
+    )
 
 
 # --- races ----------------------------------------------------------------------------------------
 
 
-def show_race(found: Found, again: Found, around: float = 0.04) -> None:
+def show_race(found: Found, again: Found) -> None:
     """The timeline of a run in which steps got lost: who read what when, and wrote what.
 
-    Right, `around` seconds before and after the first loss. again: the same run a second time; the
-    caption says whether it was the same. Raises ValueError for a run in which nothing was lost.
+    Right, the same around the first loss. again: the same run a second time; the caption says
+    whether it was the same.
     """
     pairs = found.overwritten
-    if not pairs:
-        raise ValueError("In this run nobody wrote over another's count: there is no race to see.")
     read, write = pairs[0]
     figure, (whole, close) = axes(columns=2, width=10.4, height=1.9 + 0.5 * len(found.seconds))
     spoiled = {touch for pair in pairs for touch in pair}
-    spans = (0.0, found.trace.duration), (read.seconds - around, write.seconds + around)
+    spans = (0.0, found.trace.duration), (read.seconds - 0.04, write.seconds + 0.04)
     for ax, (begin, end) in zip((whole, close), spans, strict=True):
         timeline(found.trace, ax=ax, arrows=False)
         _touches(ax, [t for t in _counts(found) if begin <= t.seconds <= end], spoiled)
@@ -81,11 +89,11 @@ def show_race(found: Found, again: Found, around: float = 0.04) -> None:
         for read, write in pairs
     )
     same = found.trace.events == again.trace.events and found.touches == again.touches
-    seed = "" if found.seed is None else f"The times of seed {found.seed}: "
     show(
         figure,
-        caption=f"{seed}{found.steps} steps were taken and {found.counted[0]} counted. ▽ reads the "
-        "counter, ▲ writes it; orange is a count over another's that came in between. "
+        caption=f"The times of seed {found.seed}: {found.steps} steps were taken and "
+        f"{found.counted[0]} counted. ▽ reads the counter, ▲ writes it; orange is a count over "
+        "another's that came in between. "
         f"{_together(found)}Played again with the same times, "
         f"{'every event was the same' if same else 'it came out otherwise'}.",
         alt=f"Timeline of {len(found.seconds)} ranks with the moments at which each reads the "
@@ -140,12 +148,10 @@ def show_speedup(
     here = {**measured(label=f"measured here, {cores} cores"), "zorder": 4}  # above the diamonds
     ax.plot(list(ours), list(ours.values()), **here)
     ax.plot(list(paper), list(paper.values()), **published("published: A3C, 16 cores"))
-    ticks = [n for n in (1, 2, 4, 8, 16, 32) if n <= most]
     ax.set(xscale="log", yscale="log", xlabel="actors", ylabel="times as quick as one")
-    ax.set_xticks(ticks, [str(n) for n in ticks])
-    ax.set_yticks(ticks, [str(n) for n in ticks])
-    ax.minorticks_off()
-    ax.legend(frameon=False, fontsize=9, loc="upper left")
+    for axis in (ax.xaxis, ax.yaxis):
+        ticks(axis, [n for n in (1, 2, 4, 8, 16, 32) if n <= most])
+    ax.legend(fontsize=9, loc="upper left")
     told = ", ".join(f"{in_words(n)} {times:.2f}" for n, times in ours.items())
     said = ", ".join(f"{in_words(n)} {times:.2f}" for n, times in model.items())
     theirs = ", ".join(f"{in_words(n, 'thread')} {times:g}" for n, times in paper.items())
@@ -174,17 +180,17 @@ def show_parts(
     """
     figure, ax = axes(height=3.2)
     names = ("compute", "data efficiency", "speedup in time (compute × data)")
+    looks = zip(names, (BLUE, ORANGE, GREEN), ("", "////", "...."), strict=True)
+    products = [(c, d or 0.0, c * (d or 0.0)) for c, d in parts.values()]
+    for at, (name, colour, hatch) in enumerate(looks):
+        values = [each[at] for each in products]
+        places = [place + 0.26 * (at - 1) for place in range(len(parts))]
+        look = {"color": colour, "hatch": hatch, "edgecolor": "white", "label": name}
+        bars = ax.bar(places, values, 0.24, **look)
+        words = [f"{value:.2f}" if value else "never" for value in values]
+        ax.bar_label(bars, words, padding=2, fontsize=8)
     said, slower = [], []
-    for place, (actors, (compute, data)) in enumerate(parts.items()):
-        bars = (compute, data or 0.0, compute * (data or 0.0))
-        for at, (value, colour) in enumerate(zip(bars, (BLUE, ORANGE, GREEN), strict=True)):
-            hatch = ("", "////", "....")[at]
-            x = place + 0.26 * (at - 1)
-            label = names[at] if place == 0 else None
-            ax.bar(x, value, 0.24, color=colour, hatch=hatch, edgecolor="white", label=label)
-            text = f"{value:.2f}" if value else "never"
-            ax.annotate(text, (x, value), xytext=(0, 2), textcoords="offset points", fontsize=8,
-                        ha="center")  # fmt: skip
+    for actors, (compute, data) in parts.items():
         told = "not reached" if data is None else f"data {data:.2f}, time {compute * data:.2f}"
         said.append(f"{in_words(actors)}: compute {compute:.2f}, {told}")
         if data is not None and round(compute * data, 2) < 1:
@@ -193,7 +199,7 @@ def show_parts(
     ax.set_xticks(range(len(parts)), [in_words(n) for n in parts])
     ax.set(ylabel="over one actor")
     ax.set_ylim(top=1.25 * ax.get_ylim()[1])
-    ax.legend(frameon=False, fontsize=9, ncols=3, loc="upper left")
+    ax.legend(fontsize=9, ncols=3, loc="upper left")
     show(
         figure,
         caption=f"Until {goal:g} {unit}: compute as measured on {cores} cores; data efficiency "
@@ -207,20 +213,18 @@ def show_parts(
 # --- how old data is ------------------------------------------------------------------------------
 
 
-def show_staleness(rows: Sequence[tuple[str, float, float]]) -> None:
+def show_staleness(runs: Sequence[tuple[str, float, float]]) -> None:
     """Mean staleness of some runs, counted on the clock beside the formula: (name, counted, it)."""
-    figure, ax = axes(height=1.2 + 0.36 * len(rows))
-    places = range(len(rows))
-    ax.barh(list(places), [counted for _, counted, _ in rows], 0.55, color=BLUE,
-            label="counted on the clock")  # fmt: skip
+    figure, ax = axes(height=1.2 + 0.36 * len(runs))
+    names, counts, formulas = zip(*runs, strict=True)
+    ax.barh(range(len(runs)), counts, 0.55, color=BLUE, label="counted on the clock")
     look = {**modelled(label="formula"), "marker": "|", "linestyle": "none", "markersize": 18}
-    ax.plot([formula for *_, formula in rows], list(places), **{**look, "markeredgewidth": 2.5})
-    ax.set_yticks(list(places), [name for name, *_ in rows])
-    ax.invert_yaxis()
+    ax.plot(formulas, range(len(runs)), **look, markeredgewidth=2.5)
+    rows(ax, names)
     ax.set(xlabel="mean staleness of a rollout (updates)")
-    ax.legend(frameon=False, fontsize=9, loc="lower right")
-    worst = max(abs(counted - formula) for _, counted, formula in rows)
-    told = "; ".join(f"{name}: counted {c:.2f}, formula {f:g}" for name, c, f in rows)
+    ax.legend(fontsize=9, loc="lower right")
+    worst = max(abs(counted - formula) for _, counted, formula in runs)
+    told = "; ".join(f"{name}: counted {c:.2f}, formula {f:g}" for name, c, f in runs)
     show(
         figure,
         caption="How old a rollout is when it is learned from, counted over each run and by the "
@@ -245,47 +249,26 @@ def show_ways(
     for label, late, steps, scores in curves:
         plain = label.removesuffix(", V-trace")
         colour = colours.setdefault(plain, CYCLE[len(colours)])
-        corrected = label != plain
-        values = np.array(scores, dtype=float)
+        values, thousands = np.array(scores, dtype=float), np.array(steps) / 1e3
         mean = values.mean(0)
+        dash, face = ("-", colour) if label == plain else ("--", "white")
+        look = {"linestyle": dash, "linewidth": 1.7, "marker": "o", "markersize": 5}
         name = f"{label}: {late:.1f} updates late"
-        dash, face = ("--", "white") if corrected else ("-", colour)
-        ax.plot(np.array(steps) / 1e3, mean, color=colour, linestyle=dash, lw=1.7, marker="o", ms=5,
-                markerfacecolor=face, label=name)  # fmt: skip
-        if len(values) > 1:
-            ends = [values.min(0), values.max(0)]
-            ax.fill_between(np.array(steps) / 1e3, *ends, color=colour, alpha=0.12, linewidth=0)
+        ax.plot(thousands, mean, color=colour, markerfacecolor=face, label=name, **look)
+        ends = values.min(0), values.max(0)
+        ax.fill_between(thousands, *ends, color=colour, alpha=0.12, linewidth=0)
         said.append(f"{label} ({late:.1f} updates late) ends at {mean[-1]:.1f}")
     ax.axhline(goal, color=GREY, linestyle=":", linewidth=1.5)
     ax.set(xlabel="steps played (thousands)", ylabel=unit)
     ax.set_xlim(left=0)
-    ax.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+    ax.legend(fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     seeds = max(len(scores) for *_, scores in curves)
-    bands = f"; bands from the worst to the best of {seeds} seeds" if seeds > 1 else ""
     show(
         figure,
         caption=f"{actors} actors and one learner on the virtual clock, all with as many steps "
-        f"played: means{bands}. Dashed: weighed by V-trace.",
+        f"played: means; bands from the worst to the best of {seeds} seeds. Dashed: weighed by "
+        "V-trace.",
         alt=f"{unit} by thousands of steps played. {'; '.join(said)}. The goal is {goal:g}.",
-    )
-
-
-def show_cart_pole(
-    runs: Mapping[str, tuple[Sequence[float], Sequence[float]]],
-    unit: str,
-    goal: float,
-    updates: int,
-) -> None:
-    """Scores over seconds on real processes. runs: seconds and scores, by name."""
-    took = ", ".join(f"{name} {where[-1]:.1f} s" for name, (where, _) in runs.items())
-    show_learning(
-        runs,
-        "seconds",
-        unit,
-        goal,
-        f"Lock-free on real processes, {updates} updates each, one run: "
-        f"{took}. A point is the mean of 20 episodes; how a curve gets there changes "
-        "from run to run.",
     )
 
 

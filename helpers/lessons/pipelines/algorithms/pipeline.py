@@ -27,13 +27,8 @@ from helpers.lessons.pipelines.algorithms.instructions import (
 from helpers.lessons.pipelines.algorithms.recompute import RandomState
 from helpers.lessons.pipelines.algorithms.schedules import Schedule, orders, validate
 from helpers.lessons.pipelines.algorithms.timetable import Span
-from helpers.lessons.splitting.algorithms.stages import (
-    Tie,
-    cut,
-    microbatches,
-    shared_parameters,
-    works_in_place,
-)
+from helpers.lessons.splitting.algorithms.model_split import TiedSums
+from helpers.lessons.splitting.algorithms.stages import cut, microbatches, works_in_place
 
 if TYPE_CHECKING:
     from helpers.engine.comm import Comm, Request
@@ -101,10 +96,9 @@ class Pipeline:
         self.spans: list[Span] = []  # of the last step, by this rank's clock
         self._streams: dict[int, list[list[Instruction]]] = {}
         self.put_off: PutOff | None = None  # made by the first schedule that cuts backward in two
-        self._ties = [
-            Tie(comm, ranks, self.chunks[mine[0] // comm.size].get_parameter(mine[1]))
-            for ranks, mine in shared_parameters(stages, comm.rank, comm.size)
-        ]
+        shares = [nn.ModuleList(stages[rank :: comm.size]) for rank in range(comm.size)]
+        self._ties = TiedSums(comm, [share.parameters() for share in shares])
+        self._ties.start_alike()
 
     def parameters(self) -> Iterator[nn.Parameter]:
         """This rank's parameters, each once: what its optimizer takes."""
@@ -126,10 +120,9 @@ class Pipeline:
         Raises ValueError where the schedule does not fit the stages or cannot be carried out.
         """
         run = _Step(self, inputs, targets, self._count(inputs, targets, count))
-        before = [tie.set_aside() for tie in self._ties]
+        self._ties.set_aside()
         run.all()
-        for tie, gradient in zip(self._ties, before, strict=True):
-            run.sending += tie.sum(gradient)
+        self._ties.sum()
         for request in run.sending:
             request.wait()
         self.spans = run.spans

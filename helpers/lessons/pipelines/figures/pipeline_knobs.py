@@ -39,6 +39,15 @@ def fitting(name: str, stages: int, microbatches: int) -> int:
     return -(-microbatches // stages) * stages if name == INTERLEAVED else microbatches
 
 
+def _of(
+    stages: int, microbatches: int, name: str, schedules: Mapping[str, Schedule]
+) -> tuple[int, list[list[Span]], list[float]]:
+    """How many microbatches, when each rank does what, and how many of them it holds."""
+    chunks, count = 2 if name == INTERLEAVED else 1, fitting(name, stages, microbatches)
+    table = played(schedules[name], stages, count, chunks)
+    return count, table, [live_activations(s.instruction for s in row) / chunks for row in table]
+
+
 def draw_schedule(
     stages: int, microbatches: int, schedule: str, schedules: Mapping[str, Schedule]
 ) -> Any:
@@ -46,9 +55,7 @@ def draw_schedule(
 
     schedules: by name; `INTERLEAVED` has two chunks a rank, and counts half a microbatch for each.
     """
-    chunks = 2 if schedule == INTERLEAVED else 1
-    count = fitting(schedule, stages, microbatches)
-    table = played(schedules[schedule], stages, count, chunks)
+    count, table, held = _of(stages, microbatches, schedule, schedules)
     figure, (left, right) = axes(columns=2, width=8.6, height=3.4)
     figure.set_layout_engine("none")  # a fixed layout takes half the time to draw
     left.set_position((0.075, 0.14, 0.7, 0.74))
@@ -58,15 +65,12 @@ def draw_schedule(
     left.set_xlabel("time (s; a stage's forward takes 1, its backward 2)")
     more = f" ({count} microbatches)" if count != microbatches else ""
     left.set_title(
-        f"{makespan(table):g} s, idle {100 * idle_share(table):.0f} %, {gain:.2f}× one rank{more}",
-        loc="left",
+        f"{makespan(table):g} s, idle {100 * idle_share(table):.0f} %, {gain:.2f}× one rank{more}"
     )
-    held = [live_activations(span.instruction for span in row) / chunks for row in table]
     colours = [RED if h > stages else BLUE for h in held]
-    right.barh(range(stages), held, height=0.72, color=colours)
-    for rank, value in enumerate(held):
-        right.text(value + 0.15, rank, f"{value:g}", va="center", fontsize=9)
-    right.set(ylim=(stages - 0.45, -0.55), xlim=(0, max(17.5, 1.15 * max(held))), yticks=[])
+    bars = right.barh(range(stages), held, height=0.72, color=colours)
+    right.bar_label(bars, fmt="{:g}", padding=2, fontsize=9)
+    right.set(ylim=(stages - 0.4, -0.6), xlim=(0, max(17.5, 1.15 * max(held))), yticks=[])
     right.set_xlabel("microbatches held")
     right.grid(axis="y", visible=False)
     legend(left)
@@ -77,10 +81,7 @@ def words(schedules: Mapping[str, Schedule]) -> Callable[[int, int, str], str]:
     """The picture's alt text, as a function of the knobs."""
 
     def say(stages: int, microbatches: int, schedule: str) -> str:
-        chunks = 2 if schedule == INTERLEAVED else 1
-        count = fitting(schedule, stages, microbatches)
-        table = played(schedules[schedule], stages, count, chunks)
-        held = [live_activations(span.instruction for span in row) / chunks for row in table]
+        count, table, held = _of(stages, microbatches, schedule, schedules)
         return (
             f"Schedule {schedule}, {stages} stages, {count} microbatches: {makespan(table):g} "
             f"s, idle {100 * idle_share(table):.0f} per cent; microbatches held by each rank: "

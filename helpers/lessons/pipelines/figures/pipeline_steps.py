@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from helpers.notebook.figures import show
-from helpers.notebook.style import BLUE, GREEN, ORANGE, RED, SKY, axes, measured, modelled
+from helpers.notebook.style import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    RED,
+    SKY,
+    axes,
+    measured,
+    modelled,
+    rows,
+    ticks,
+)
 
 
 def show_real_bubble(
@@ -20,10 +31,9 @@ def show_real_bubble(
         middle = [100 * median(shares)]
         ax.plot([count], middle, color=BLUE, marker="_", markersize=22, markeredgewidth=2.5)
     ax.plot(list(formula), [100 * s for s in formula.values()], **modelled(label="formula"))
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(list(formula), [str(m) for m in formula])
-    ax.set(xlabel="microbatches", ylabel="idle (% of the step)", ylim=(0, None))
-    ax.legend(loc="upper right", frameon=False)
+    ax.set(xscale="log", xlabel="microbatches", ylabel="idle (% of the step)", ylim=(0, None))
+    ticks(ax.xaxis, formula)
+    ax.legend(loc="upper right")
     middles = {count: 100 * median(shares) for count, shares in measured_shares.items()}
     listed = ", ".join(
         f"{count}: {middles[count]:.0f} and {100 * share:.0f}" for count, share in formula.items()
@@ -45,16 +55,12 @@ def show_contenders(seconds: Mapping[str, float]) -> None:
     """
     figure, ax = axes(width=7.0, height=0.9 + 0.34 * len(seconds))
     colours = {"one rank": SKY, "one after": ORANGE, "torch": RED, "ours": BLUE}
-    names = list(seconds)
-    for place, name in enumerate(names):
-        colour = next((c for key, c in colours.items() if key in name), GREEN)
-        ax.barh(place, 1e3 * seconds[name], height=0.66, color=colour)
-        ax.text(1e3 * seconds[name], place, f" {1e3 * seconds[name]:.0f} ms", va="center")
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.set_xlim(0, 1.18e3 * max(seconds.values()))
-    ax.set_xlabel("step (ms, median)")
-    ax.grid(axis="y", visible=False)
+    names, took = list(seconds), [1e3 * s for s in seconds.values()]
+    found = [next((c for key, c in colours.items() if key in name), GREEN) for name in names]
+    bars = ax.barh(range(len(names)), took, height=0.66, color=found)
+    ax.bar_label(bars, fmt=" {:.0f} ms")
+    rows(ax, names)
+    ax.set(xlim=(0, 1.18 * max(took)), xlabel="step (ms, median)")
     listed = "; ".join(f"{name} {1e3 * value:.0f}" for name, value in seconds.items())
     base, *others = names
     gains = "; ".join(f"{name} {seconds[base] / seconds[name]:.2f}" for name in others)

@@ -11,12 +11,15 @@ from helpers.notebook.figures import show
 from helpers.notebook.style import (
     BLUE,
     CYCLE,
-    GREEN,
+    GREY,
     RED,
     axes,
     measured,
     modelled,
+    note,
     published,
+    rows,
+    ticks,
 )
 
 Table = Sequence[Sequence[Span]]
@@ -32,8 +35,8 @@ def show_schedules(tables: Mapping[str, Table], caption: str, alt: str) -> None:
 
     tables: when each rank did what, by name, in seconds.
     """
-    rows = sum(len(table) for table in tables.values())
-    height = 0.95 * len(tables) + 0.3 * rows + 0.35
+    ranks = sum(len(table) for table in tables.values())
+    height = 0.95 * len(tables) + 0.3 * ranks + 0.35
     figure, panels = axes(rows=len(tables), width=7.2, height=height)
     panels = panels if len(tables) > 1 else [panels]
     panels[0].get_gridspec().set_height_ratios([2 + len(table) for table in tables.values()])
@@ -44,7 +47,7 @@ def show_schedules(tables: Mapping[str, Table], caption: str, alt: str) -> None:
         draw_table(ax, table, begins[name], scale)
         took = makespan(table) / scale
         said = f"{name}: {took:.3g} {word}, idle {100 * idle_share(table):.0f} %"
-        ax.set_title(said, loc="left")
+        ax.set_title(said)
         ax.set_xlim(0, longest / scale * 1.005)
         ax.set_xlabel(f"time ({word})" if ax is panels[-1] else "")
     kinds = {type(span.instruction) for table in tables.values() for row in table for span in row}
@@ -59,8 +62,7 @@ def draw_table(ax: Any, table: Table, begin: float = 0.0, scale: float = 1.0) ->
     end = (max(s.end for row in table for s in row) - begin) / scale
     polygons: list[Any] = []
     colours: list[str] = []
-    for rank in range(len(table)):
-        ax.barh(rank, end, height=0.72, color=IDLE, edgecolor="none")
+    ax.barh(range(len(table)), end, height=0.72, color=IDLE, edgecolor="none")
     boxes = [(rank, span) for rank, row in enumerate(table) for span in row]
     for rank, span in boxes:
         left, right = (span.start - begin) / scale, (span.end - begin) / scale
@@ -74,8 +76,7 @@ def draw_table(ax: Any, table: Table, begin: float = 0.0, scale: float = 1.0) ->
             ax.text(middle, rank, number, ha="center", va="center", fontsize=8, clip_on=True)
     edges: dict[str, Any] = {"edgecolors": "#444444", "linewidths": 0.5}
     ax.add_collection(PolyCollection(polygons, facecolors=colours, **edges))
-    ax.set_yticks(range(len(table)), [f"rank {rank}" for rank in range(len(table))])
-    ax.set_ylim(len(table) - 0.45, -0.55)
+    rows(ax, [f"rank {rank}" for rank in range(len(table))])
     ax.set_xlim(0, end)
     ax.grid(visible=False)
 
@@ -94,7 +95,7 @@ def legend(ax: Any, below: bool = False, halves: bool = False) -> None:
     place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
     if below:
         place = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.4 if halves else -0.22)}
-    looks = {"frameon": False, "handlelength": 1.2, "columnspacing": 1.0, "borderaxespad": 0.1}
+    looks = {"handlelength": 1.2, "columnspacing": 1.0, "borderaxespad": 0.1}
     ax.legend(handles=handles, ncols=len(words), fontsize=9, **looks, **place)
 
 
@@ -108,28 +109,26 @@ def show_bubble(
         points = clock[stages]
         ax.plot(list(points), [100 * s for s in points.values()], **measured(colour, "_"))
         second = list(shares)[1]
-        place = {"xytext": (7, 5), "textcoords": "offset points", "color": colour}
-        ax.annotate(f"{stages} stages", (second, 100 * shares[second]), **place)
-    ax.set_xscale("log", base=2)
-    ticks = list(next(iter(formula.values())))
-    ax.set_xticks(ticks, [str(t) for t in ticks])
-    ax.set(xlabel="microbatches", ylabel="idle (% of the step)", ylim=(0, 100))
-    ax.set_xlim(0.9, ticks[-1] * 1.1)
+        note(ax, f"{stages} stages", (second, 100 * shares[second]), (7, 5), color=colour)
+    counts = list(next(iter(formula.values())))
+    ax.set(xscale="log", xlabel="microbatches", ylabel="idle (% of the step)", ylim=(0, 100))
+    ax.set_xlim(0.9, counts[-1] * 1.1)
+    ticks(ax.xaxis, counts)
     ax.plot([], [], **modelled("#444444", "formula"))
     ax.plot([], [], **measured("#444444", "the schedule, on the clock"))
     handles, labels = ax.get_legend_handles_labels()
-    ax.legend(handles[-2:], labels[-2:], loc="upper right", frameon=False)
+    ax.legend(handles[-2:], labels[-2:], loc="upper right")
     ends = [
-        f"{stages} stages from {100 * shares[ticks[0]]:.0f} to {100 * shares[ticks[-1]]:.0f}"
+        f"{stages} stages from {100 * shares[counts[0]]:.0f} to {100 * shares[counts[-1]]:.0f}"
         for stages, shares in formula.items()
     ]
-    apart = max(abs(formula[p][m] - clock[p][m]) for p in formula for m in ticks)
+    apart = max(abs(formula[p][m] - clock[p][m]) for p in formula for m in counts)
     lies = "lies on the formula" if apart < 1e-9 else f"is up to {100 * apart:.1f} points off it"
     show(
         figure,
         "Idle time falls with the number of microbatches, and twice as many stages want more than "
         f"twice as many; the clock {lies}.",
-        f"Idle share in per cent over {ticks[0]} to {ticks[-1]} microbatches on a logarithmic "
+        f"Idle share in per cent over {counts[0]} to {counts[-1]} microbatches on a logarithmic "
         f"axis, falling curves: {', '.join(ends)}. Dots: the clock, which {lies}.",
     )
 
@@ -137,24 +136,20 @@ def show_bubble(
 def show_held(held: Mapping[str, Sequence[int]], nbytes: Mapping[str, Sequence[int]]) -> None:
     """Microbatches held by each stage, by schedule, and the bytes that were counted for them."""
     figure, (left, right) = axes(columns=2, width=7.6, height=3.0)
-    width = 0.8 / len(held)
+    stages = range(len(next(iter(held.values()))))
     for ax, values, scale in ((left, held, 1.0), (right, nbytes, 1e6)):
         for at, (name, each) in enumerate(values.items()):
-            places = [stage + (at - (len(held) - 1) / 2) * width for stage in range(len(each))]
-            look = {"color": (BLUE, RED, GREEN)[at], "hatch": ("", "////", "....")[at]}
-            sizes = [v / scale for v in each]
-            ax.bar(places, sizes, width, label=name, edgecolor="white", linewidth=0.4, **look)
-        stages = len(next(iter(values.values())))
-        ax.set_xticks(range(stages), [str(stage) for stage in range(stages)])
+            look = {"color": (BLUE, RED)[at], "hatch": ("", "////")[at], "label": name}
+            places, sizes = [stage + 0.4 * at - 0.2 for stage in stages], [v / scale for v in each]
+            ax.bar(places, sizes, 0.4, edgecolor="white", linewidth=0.4, **look)
         ax.set_xlabel("stage")
+        ticks(ax.xaxis, stages)
         ax.grid(axis="x", visible=False)
     left.set_ylabel("microbatches held at once")
     right.set_ylabel("kept for backward (MB)")
     top = max(max(each) for each in held.values())
     left.set_ylim(0, top * 1.35)
-    left.legend(
-        loc="upper right", ncols=3, fontsize=9, frameon=False, handlelength=1.2, columnspacing=1.0
-    )
+    left.legend(loc="upper right", ncols=2, fontsize=9, handlelength=1.2, columnspacing=1.0)
     words = "; ".join(f"{name} {', '.join(map(str, each))}" for name, each in held.items())
     listed = "; ".join(
         f"{name} {', '.join(f'{size / 1e6:.1f}' for size in each)}" for name, each in nbytes.items()
@@ -178,17 +173,17 @@ def show_speedups(
     figure, panels = axes(columns=len(ours), width=8.0, height=3.2)
     places = range(len(devices))
     for ax, (name, values) in zip(panels, ours.items(), strict=True):
-        dots = modelled("#7F7F7F", "the clock, bubble alone") | {"linestyle": ":"}
+        dots = modelled(GREY, "the clock, bubble alone") | {"linestyle": ":"}
         ax.plot(places, alone[name], **dots)
         ax.plot(places, values, **modelled(label="the clock, fitted"))
         ax.plot(places, paper[name], **published("Huang et al. 2019"))
         ax.set_xticks(places, [str(n) for n in devices])
         count = name.removeprefix("M")
-        ax.set_title(f"{count} microbatch{'es' if count != '1' else ''}", loc="left")
+        ax.set_title(f"{count} microbatch{'es' if count != '1' else ''}")
         ax.set(ylim=(0, 7.5), xlim=(-0.3, len(devices) - 0.7))
     panels[0].set_ylabel("throughput (2 devices, M = 1: 1)")
     panels[1].set_xlabel("devices")
-    panels[0].legend(loc="upper left", fontsize=9, frameon=False)
+    panels[0].legend(loc="upper left", fontsize=9)
     worst = max(abs(o / p - 1) for n in ours for o, p in zip(ours[n], paper[n], strict=True))
     show(
         figure,

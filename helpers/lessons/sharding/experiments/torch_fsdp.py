@@ -19,10 +19,9 @@ class TorchSharded:
     """A model under `fully_shard`, called as `Sharded` is.
 
     Every rank gives a model with the same values: FSDP2 broadcasts nothing. optimizer: makes one
-    for the list of parameters. units: modules that are gathered as one; the model's children where
-    none are given. reshard: whether a unit is freed after forward, stage 3; otherwise its
-    parameters stay until backward is done with them, and are gathered once a step.
-    mixed: compute in bfloat16, keep the parameters as they are for the optimizer.
+    for the list of parameters. reshard: whether a unit, a child of the model, is freed after
+    forward, stage 3; otherwise its parameters stay until backward is done with them, and are
+    gathered once a step.
     """
 
     def __init__(
@@ -30,24 +29,18 @@ class TorchSharded:
         model: nn.Module,
         comm: Any,
         optimizer: Make = torch.optim.Adam,
-        units: Sequence[nn.Module] | None = None,
         *,
         reshard: bool = True,
-        mixed: bool = False,
     ) -> None:
         from torch.distributed.device_mesh import init_device_mesh
-        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+        from torch.distributed.fsdp import fully_shard
 
-        options: dict[str, Any] = {
-            "mesh": init_device_mesh(comm.device.type, (comm.size,)),
-            "reshard_after_forward": reshard,
-        }
-        if mixed:
-            options["mp_policy"] = MixedPrecisionPolicy(torch.bfloat16, torch.bfloat16)
-        for unit in list(model.children()) if units is None else units:
+        mesh = init_device_mesh(comm.device.type, (comm.size,))
+        for unit in model.children():
             if any(True for _ in unit.parameters()):
-                fully_shard(unit, **options)
-        fully_shard(model, **options)  # turns the model itself into one of FSDP2's
+                fully_shard(unit, mesh=mesh, reshard_after_forward=reshard)
+        # Turns the model itself into one of FSDP2's.
+        fully_shard(model, mesh=mesh, reshard_after_forward=reshard)
         self.model = model
         self.optimizer = optimizer([p for p in model.parameters() if p.requires_grad])
 

@@ -19,7 +19,7 @@ def parallelize(model: nn.Sequential, mesh: Any) -> nn.Sequential:
     """Cut a `workloads.transformer` over a one-dimensional DeviceMesh, in place; returns it.
 
     Every rank's weights become parts of rank 0's. The scores that come out are a DTensor cut by
-    tokens, for `loss`. Weights that were tied are tied again.
+    tokens, for `step`. Weights that were tied are tied again.
     Raises ValueError where the number of ranks does not divide the heads.
     """
     from torch.distributed.tensor.parallel import parallelize_module
@@ -89,14 +89,6 @@ def _start_from_rank_0(model: nn.Module) -> None:
         dist.broadcast(parameter.data, src=0)
 
 
-def loss(scores: Tensor, targets: Tensor) -> Tensor:
-    """Mean cross-entropy over all positions, of scores that stay cut by tokens.
-
-    Call it and its backward inside `torch.distributed.tensor.parallel.loss_parallel()`.
-    """
-    return token_loss(scores, targets)
-
-
 def step(
     model: nn.Sequential, optimizer: torch.optim.Optimizer, tokens: Tensor, targets: Tensor
 ) -> Tensor:
@@ -105,7 +97,7 @@ def step(
 
     optimizer.zero_grad()
     with loss_parallel():
-        value = loss(model(tokens), targets)
+        value = token_loss(model(tokens), targets)
         value.backward()
     optimizer.step()
     return value.full_tensor().detach()  # type: ignore[attr-defined]

@@ -22,29 +22,12 @@ from helpers.lessons.splitting.algorithms.stages import works_in_place
 if TYPE_CHECKING:
     from helpers.engine.comm import Comm
 
-Bounds = Sequence[tuple[int, int]]
 ELEMENTWISE = (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.SiLU, nn.LeakyReLU, nn.ELU, nn.Identity)
 """Layers that look at each unit alone, so that a slice of units needs nobody else's."""
 
 
-def check_bounds(bounds: Bounds, length: int, size: int, what: str) -> list[tuple[int, int]]:
-    """The cut as a list, where it gives every one of `length` things to one of `size` ranks.
-
-    Raises ValueError otherwise. what: the things' name, for the sentence.
-    """
-    found = [(int(start), int(stop)) for start, stop in bounds]
-    ends = [0, *(stop for _, stop in found)]
-    whole = [start for start, _ in found] == ends[:-1] and ends[-1] == length
-    if len(found) != size or not whole or any(stop < start for start, stop in found):
-        raise ValueError(
-            f"The bounds {found} do not give {length} {what} to {size} ranks: name one "
-            f"(start, stop) a rank, from 0 to {length} without a gap."
-        )
-    return found
-
-
 class TiedSums:
-    """Sums the gradients of parameters that several ranks hold, because layers share them.
+    """Parameters that several ranks hold, because layers share them: one value, one gradient.
 
     held: for each rank the parameters that it holds, in the same order on every rank, as they
     were before the model was cut. Call `set_aside()` before backward and `sum()` after it, on
@@ -57,15 +40,18 @@ class TiedSums:
         holders: dict[nn.Parameter, list[int]] = {}
         for rank, parameters in enumerate(held):
             for parameter in parameters:
-                ranks = holders.setdefault(parameter, [])
-                if rank not in ranks:
-                    ranks.append(rank)
+                holders.setdefault(parameter, []).append(rank)
         self.shared = [
             (parameter, ranks)
             for parameter, ranks in holders.items()
-            if len(ranks) > 1 and parameter.requires_grad and comm.rank in ranks
+            if len(ranks) > 1 and comm.rank in ranks
         ]
         self._before: list[Tensor | None] = []
+
+    def start_alike(self) -> None:
+        """Give every holder the first one's value, where the whole model was not broadcast."""
+        for parameter, ranks in self.shared:
+            parameter.detach().copy_(self._from_first(parameter.detach(), ranks))
 
     def set_aside(self) -> None:
         """Take away the gradients that are there, so that they are not summed once more."""
@@ -75,29 +61,39 @@ class TiedSums:
 
     def sum(self) -> None:
         """Add up at the first holder, in rank order, and give the sum to the others."""
-        for (parameter, (first, *others)), before in zip(self.shared, self._before, strict=True):
+        for (parameter, ranks), before in zip(self.shared, self._before, strict=True):
+            if not parameter.requires_grad:
+                continue
             mine = parameter.grad
             total = torch.zeros_like(parameter) if mine is None else mine
+            first, *others = ranks
             if self.comm.rank != first:
                 self.comm.send(total, first)
-                total = self.comm.recv(first)
             else:
                 for other in others:
                     total = total + self.comm.recv(other)
-                for sending in [self.comm.isend(total, other) for other in others]:
-                    sending.wait()
+            total = self._from_first(total, ranks)
             parameter.grad = total if before is None else before + total
+
+    def _from_first(self, value: Tensor, ranks: list[int]) -> Tensor:
+        """The first holder's value, on all of them."""
+        first, *others = ranks
+        if self.comm.rank != first:
+            return self.comm.recv(first)
+        for sending in [self.comm.isend(value, other) for other in others]:
+            sending.wait()
+        return value
 
 
 # --- by layer -------------------------------------------------------------------------------------
 
 
 class LayerSplit:
-    """Layers cut between the ranks: rank r holds those from bounds[r][0] up to bounds[r][1].
+    """Layers cut between the ranks, as evenly as can be: by `chunk_bounds(layers, ranks)`.
 
     model: the whole model, built on every rank; rank 0's parameters are what all start from.
-    bounds: the cut, `chunk_bounds(layers, ranks)` where none is given. A rank may hold none, and
-    passes on what it gets. Layers that share a parameter may lie on different ranks.
+    A rank may hold no layer, and passes on what it gets. Layers that share a parameter may lie on
+    different ranks.
     seconds: on the virtual clock, what ("forward" or "backward", this rank) takes.
 
     part: this rank's layers. names: its parameters, by their names in the whole model.
@@ -107,18 +103,15 @@ class LayerSplit:
         self,
         comm: Comm,
         model: nn.Sequential,
-        bounds: Bounds | None = None,
         seconds: Callable[[str, int], float] | None = None,
     ) -> None:
-        cut = chunk_bounds(len(model), comm.size) if bounds is None else bounds
-        self.bounds = check_bounds(cut, len(model), comm.size, "layers")
+        bounds = chunk_bounds(len(model), comm.size)
         model.to(comm.device)
         broadcast_parameters(model, comm)
         self.comm, self._seconds = comm, seconds
-        parts = [nn.Sequential(*list(model)[start:stop]) for start, stop in self.bounds]
+        parts = [nn.Sequential(*list(model)[start:stop]) for start, stop in bounds]
         self.part = parts[comm.rank]
-        start, stop = self.bounds[comm.rank]
-        mine = list(model._modules)[start:stop]
+        mine = list(model._modules)[slice(*bounds[comm.rank])]
         self.names = {
             name: parameter
             for name, parameter in model.named_parameters(remove_duplicate=False)
@@ -287,6 +280,6 @@ def whole_gradient(comm: Comm, inputs: Tensor) -> Tensor:
         all_reduce_ring(comm, total)
         return total
 
-    mine = inputs.view_as(inputs)
+    mine = inputs.clone()  # which a first layer may write into
     mine.register_hook(sum_over_ranks)
     return mine

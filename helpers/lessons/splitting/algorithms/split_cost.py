@@ -15,6 +15,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from helpers.lessons.messages.algorithms.collectives import chunk_bounds
+
+ITEM = 4  # bytes of a float32
 TRAINING = 3.0
 """Forward and backward in units of forward: the gradients of the inputs and of the weights."""
 
@@ -35,9 +38,7 @@ class Work(NamedTuple):
     nbytes: float = 0.0
 
     def seconds(self, rates: Rates) -> float:
-        """How long it takes. Raises ValueError for a rate that is none."""
-        if not (rates.flops > 0 and rates.alpha >= 0 and rates.beta >= 0):
-            raise ValueError(f"{rates} are no rates: operations above zero, no negative times.")
+        """How long it takes."""
         return self.flops / rates.flops + self.messages * rates.alpha + self.nbytes * rates.beta
 
     def computing(self, rates: Rates) -> float:
@@ -45,65 +46,44 @@ class Work(NamedTuple):
         return self.flops / rates.flops
 
 
-def dense_work(
-    rows: int, widths: Sequence[int], ranks: int = 1, itemsize: int = 4, training: bool = True
-) -> Work:
-    """A dense network's step, cut by columns: `VerticalSplit(comm, dense, "columns")`.
+def dense_work(rows: int, widths: Sequence[int], ranks: int = 1) -> Work:
+    """A dense network's training step, cut by columns: `VerticalSplit(comm, dense, "columns")`.
 
     widths: inputs first. A multiplication and an addition are two operations. Forward gathers
     every layer's activations, N − 1 messages to each rank; backward sends the gradients of all
     but the last. The first layer's inputs need no gradient.
     """
-    _positive(rows=rows, ranks=ranks, layers=len(widths) - 1)
     products = [2.0 * rows * below * above for below, above in pairwise(widths)]
-    flops = sum(products) * TRAINING - products[0] if training else sum(products)
-    exchanged = [*widths[1:], *(widths[1:-1] if training else ())]
-    slices = sum(rows * width * itemsize / ranks for width in exchanged)
-    others = ranks - 1
+    exchanged = [*widths[1:], *widths[1:-1]]
+    slices = sum(rows * width * ITEM / ranks for width in exchanged)
+    flops, others = sum(products) * TRAINING - products[0], ranks - 1
     return Work(flops / ranks, others * len(exchanged), others * slices)
 
 
 def recurrent_work(
-    rows: int,
-    width: int,
-    layers: int,
-    steps: int,
-    ranks: int = 1,
-    chunks: int = 1,
-    itemsize: int = 4,
-    gates: int = 1,
+    rows: int, width: int, layers: int, steps: int, ranks: int = 1, chunks: int = 1
 ) -> Work:
     """A deep recurrent network's training step as a wave: `Wave(comm, layers, chunks=chunks)`.
 
-    Every layer is `width` wide, as is its input. gates: products a cell (1 for RNN, 3 for GRU,
-    4 for LSTM). The path has chunks + ranks − 1 turns forward and as many backward, in each of
-    which a rank works on its layers for one chunk, and (with more ranks than one) passes it on.
+    Every layer has tanh cells and is `width` wide, as is its input. The path has chunks + ranks − 1
+    turns forward and as many backward, in each of which a rank works on its layers for one chunk,
+    and (with more ranks than one) passes it on.
     """
-    _positive(rows=rows, width=width, layers=layers, steps=steps, ranks=ranks, chunks=chunks)
-    cell = 2.0 * rows * 2 * width * width * gates
+    cell = 2.0 * rows * 2 * width * width
     turns = chunks + ranks - 1
     dearest = math.ceil(layers / ranks)  # layers of a rank; the wave waits for it in every turn
     flops = cell * dearest * steps * TRAINING * turns / chunks
     if ranks == 1:
         return Work(flops)
-    return Work(flops, 2 * turns, 2 * turns * rows * width * itemsize * steps / chunks)
+    return Work(flops, 2 * turns, 2 * turns * rows * width * ITEM * steps / chunks)
 
 
-def by_layer_work(rows: int, widths: Sequence[int], ranks: int = 1, itemsize: int = 4) -> Work:
+def by_layer_work(rows: int, widths: Sequence[int], ranks: int = 1) -> Work:
     """A dense network's training step, cut by layer: one rank works at a time.
 
     The operations are not divided by anything; the activations at ranks − 1 cuts cross, and their
-    gradients come back. The cut that `chunk_bounds` makes is assumed.
+    gradients come back.
     """
-    _positive(rows=rows, ranks=ranks, layers=len(widths) - 1)
-    from helpers.lessons.messages.algorithms.collectives import chunk_bounds
-
     cuts = [stop for _, stop in chunk_bounds(len(widths) - 1, ranks)][:-1]
-    nbytes = sum(2.0 * rows * widths[cut] * itemsize for cut in cuts)
+    nbytes = sum(2.0 * rows * widths[cut] * ITEM for cut in cuts)
     return Work(dense_work(rows, widths).flops, 2 * len(cuts), nbytes)
-
-
-def _positive(**numbers: int) -> None:
-    for name, number in numbers.items():
-        if number < 1:
-            raise ValueError(f"{name}={number}: a split needs at least one.")

@@ -1,19 +1,14 @@
-"""A model cut into stages, a batch cut into microbatches, and parameters that stages share."""
+"""A model cut into stages, and a batch cut into microbatches."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor, nn
 
 from helpers.lessons.messages.algorithms.collectives import chunk_bounds
-
-if TYPE_CHECKING:
-    from helpers.engine.comm import Comm, Request
 
 
 def microbatches(batch: Tensor, parts: int) -> list[Tensor]:
@@ -89,66 +84,3 @@ def balanced(costs: Sequence[float], parts: int) -> list[int]:
 def works_in_place(stage: nn.Module) -> bool:
     """Whether a layer may write into what the stage is given, which backward may need as it was."""
     return any(getattr(layer, "inplace", False) for layer in stage.modules())
-
-
-def shared_parameters(
-    stages: Sequence[nn.Module], rank: int, size: int
-) -> list[tuple[list[int], tuple[int, str]]]:
-    """Parameters that stages of several ranks have in common, this rank's part of them.
-
-    A parameter is shared where it is the same object, as in a tied embedding and head.
-    Returns, in the same order on all ranks: (ranks that hold it, (stage, name) on this rank).
-    """
-    homes: dict[nn.Parameter, list[tuple[int, str]]] = {}
-    for number, stage in enumerate(stages):
-        for name, parameter in stage.named_parameters():
-            homes.setdefault(parameter, []).append((number, name))
-    found = []
-    for places in homes.values():
-        ranks = sorted({number % size for number, _ in places})
-        if len(ranks) > 1 and rank in ranks:
-            found.append((ranks, next(place for place in places if place[0] % size == rank)))
-    return found
-
-
-class Tie:
-    """A parameter that several ranks hold: equal at the start, its gradient summed over them.
-
-    ranks: those that hold it; the first one's value counts. parameter: this rank's copy.
-    """
-
-    def __init__(self, comm: Comm, ranks: Sequence[int], parameter: nn.Parameter) -> None:
-        self.comm, self.parameter = comm, parameter
-        self.root, *self.others = ranks
-        if comm.rank == self.root:
-            requests = [comm.isend(parameter.detach(), other) for other in self.others]
-            for request in requests:
-                request.wait()
-        else:
-            parameter.detach().copy_(comm.recv(self.root))
-
-    def set_aside(self) -> Tensor | None:
-        """Take away the gradient that is there, so that it is not summed once more."""
-        before, self.parameter.grad = self.parameter.grad, None
-        return before
-
-    def sum(self, before: Tensor | None) -> list[Request]:
-        """Sum this step's gradients over the ranks, and add what was set aside.
-
-        Added up on one rank and sent back, so that all copies get the same bits. Returns the
-        messages that are still on their way.
-        """
-        comm, parameter = self.comm, self.parameter
-        if not parameter.requires_grad:
-            parameter.grad = before
-            return []
-        gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-        if comm.rank == self.root:
-            for other in self.others:
-                gradient = gradient + comm.recv(other)
-            requests = [comm.isend(gradient, other) for other in self.others]
-        else:
-            requests = [comm.isend(gradient, self.root)]
-            gradient = comm.recv(self.root)
-        parameter.grad = gradient if before is None else before + gradient
-        return requests

@@ -19,12 +19,7 @@ from torch import Tensor, nn
 
 from helpers.lessons.data_parallel.algorithms.data_parallel import broadcast_parameters
 from helpers.lessons.messages.algorithms.collectives import chunk_bounds
-from helpers.lessons.splitting.algorithms.model_split import (
-    Bounds,
-    TiedSums,
-    check_bounds,
-    share_value,
-)
+from helpers.lessons.splitting.algorithms.model_split import TiedSums, share_value
 
 if TYPE_CHECKING:
     from helpers.engine.comm import Comm
@@ -34,21 +29,11 @@ def diagonal(layers: int, steps: int) -> list[list[tuple[int, int]]]:
     """For each tick the cells (layer, step) that can run in it: all with layer + step = tick.
 
     Example: diagonal(2, 2) is [[(0, 0)], [(0, 1), (1, 0)], [(1, 1)]].
-    Raises ValueError where there is nothing to run.
     """
-    if layers < 1 or steps < 1:
-        raise ValueError(f"{layers} layers and {steps} steps are no network: give at least one.")
     return [
         [(layer, tick - layer) for layer in range(layers) if 0 <= tick - layer < steps]
         for tick in range(layers + steps - 1)
     ]
-
-
-def wave_speedup(ranks: int, chunks: int) -> float:
-    """How many times quicker than one rank, if messages cost nothing: m p / (m + p − 1)."""
-    if ranks < 1 or chunks < 1:
-        raise ValueError(f"{ranks} ranks and {chunks} chunks are no wave: give at least one each.")
-    return ranks * chunks / (chunks + ranks - 1)
 
 
 class Ran(NamedTuple):
@@ -77,7 +62,7 @@ class Wave:
     on every rank; rank 0's parameters are what all start from. The same layer may come several
     times: its gradients are summed over the ranks that hold it.
     head: what the last rank puts on all steps' outputs before the loss. chunks: m, at most as many
-    as there are time steps. bounds: the cut, `chunk_bounds(layers, ranks)` where none is given.
+    as there are time steps.
     seconds: on the virtual clock, what (kind, layers, steps) takes; kind "forward" or "backward".
 
     names: this rank's parameters, as "layers.0.weight_ih_l0" or "head.weight". ran: of the last
@@ -91,27 +76,17 @@ class Wave:
         head: nn.Module | None = None,
         *,
         chunks: int = 8,
-        bounds: Bounds | None = None,
         seconds: Callable[[str, int, int], float] | None = None,
     ) -> None:
-        if chunks < 1:
-            raise ValueError(f"{chunks} chunks are none: give at least one.")
-        for number, layer in enumerate(layers):
-            if getattr(layer, "bidirectional", False) or getattr(layer, "batch_first", False):
-                raise ValueError(
-                    f"Layer {number} is bidirectional or has the batch first. A wave goes through "
-                    "time once, from the first step on: (steps, rows, width)."
-                )
-        cut = chunk_bounds(len(layers), comm.size) if bounds is None else bounds
-        self.bounds = check_bounds(cut, len(layers), comm.size, "layers")
+        bounds = chunk_bounds(len(layers), comm.size)
         whole = nn.ModuleDict({"layers": nn.ModuleList(layers), "head": head or nn.Identity()})
         whole.to(comm.device)
         broadcast_parameters(whole, comm)
         self.comm, self.chunks, self._seconds = comm, chunks, seconds
         self.first, self.last = comm.rank == 0, comm.rank == comm.size - 1
-        parts = [list(layers)[start:stop] for start, stop in self.bounds]
+        parts = [list(layers)[start:stop] for start, stop in bounds]
         parts[-1] = [*parts[-1], whole["head"]]
-        self.layers = list(layers)[slice(*self.bounds[comm.rank])]
+        self.layers = list(layers)[slice(*bounds[comm.rank])]
         self.head = whole["head"] if self.last else nn.Identity()
         self._held = nn.ModuleList(parts[comm.rank])
         mine = set(self._held.parameters())

@@ -10,7 +10,7 @@ from helpers.lessons.splitting.algorithms.split_cost import (
     dense_work,
     recurrent_work,
 )
-from helpers.notebook.style import CYCLE, GREY, axes
+from helpers.notebook.style import CYCLE, GREY, axes, ticks
 
 RANKS = (1, 2, 4, 8, 16)
 LAYERS, STEPS = 16, 64
@@ -48,12 +48,10 @@ def knobs_picture(
         ax.plot(RANKS, values, label=f"{name}: {values[-1]:.2g}× on {RANKS[-1]}", **look)
     ax.axhline(1, color=GREY, linewidth=0.8)
     ax.set(xscale="log", yscale="log", xlabel="ranks", ylabel="speedup (×), counted")
-    ax.set_xticks(RANKS, [str(n) for n in RANKS])
-    ticks = (0.03, 0.1, 0.3, 1, 2, 4, 8, 16)
-    ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
+    ticks(ax.xaxis, RANKS)
+    ticks(ax.yaxis, (0.03, 0.1, 0.3, 1, 2, 4, 8, 16))
     ax.set_ylim(0.02, 22)
-    ax.minorticks_off()
-    ax.legend(loc="lower left", fontsize=9, frameon=False)
+    ax.legend(loc="lower left", fontsize=9)
     return figure
 
 

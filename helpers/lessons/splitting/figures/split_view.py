@@ -15,60 +15,47 @@ from helpers.notebook.style import (
     GREEN,
     GREY,
     ORANGE,
+    PINK,
     RED,
     SKY,
     axes,
     measured,
     modelled,
+    note,
     published,
-    style,
+    rows,
+    ticks,
 )
 
-RANK_COLOURS = (SKY, ORANGE, GREEN, "#CC79A7")
+RANK_COLOURS = (SKY, ORANGE, GREEN, PINK)
 RANK_MARKS = "os^D"
 
 
 def show_counted(
-    parts: Mapping[str, tuple[float, float]], found: Mapping[str, float], title: str = ""
+    parts: Mapping[str, tuple[float, float]], found: Mapping[str, float], caption: str
 ) -> None:
     """Counted milliseconds, computing and messages, beside the measured ones.
 
     parts: for each name seconds of computing and of messages. found: seconds measured.
     """
     figure, ax = axes(height=1.2 + 0.55 * len(parts))
-    names = list(parts)
-    for row, name in enumerate(names):
-        computing, messages = (1e3 * s for s in parts[name])
-        first = row == 0
-        ax.barh(row, computing, 0.5, color=GREEN, label="computing, counted" if first else "")
-        ax.barh(
-            row,
-            messages,
-            0.5,
-            left=computing,
-            color=ORANGE,
-            hatch="////",
-            edgecolor="#444444",
-            linewidth=0.4,
-            label="messages, counted" if any(m for _, m in parts.values()) and first else "",
-        )
-        ax.plot([1e3 * found[name]], [row], **measured(label="measured" if first else ""))
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.set_xlim(
-        0, 1.12 * max(*(1e3 * sum(p) for p in parts.values()), *(1e3 * s for s in found.values()))
-    )
-    ax.set_xlabel("a training step (ms)")
-    ax.grid(axis="y", visible=False)
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1.0), ncols=3, fontsize=10, frameon=False)
+    places = range(len(parts))
+    computing, messages = (1e3 * np.array(each) for each in zip(*parts.values(), strict=True))
+    real = [1e3 * found[name] for name in parts]
+    ax.barh(places, computing, 0.5, color=GREEN, label="computing, counted")
+    look = {"color": ORANGE, "hatch": "////", "edgecolor": "#444444", "linewidth": 0.4}
+    ax.barh(places, messages, 0.5, left=computing, label="messages, counted", **look)
+    ax.plot(real, places, **measured())
+    rows(ax, list(parts))
+    ax.set(xlim=(0, 1.12 * max(*(computing + messages), *real)), xlabel="a training step (ms)")
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1.0), ncols=3, fontsize=10)
     told = "; ".join(
-        f"{name}: counted {1e3 * sum(parts[name]):.1f} ms, of which messages "
-        f"{1e3 * parts[name][1]:.1f}, measured {1e3 * found[name]:.1f} ms"
-        for name in names
+        f"{name}: counted {a + b:.1f} ms, of which messages {b:.1f}, measured {c:.1f} ms"
+        for name, a, b, c in zip(parts, computing, messages, real, strict=True)
     )
     show(
         figure,
-        caption=title or "What was counted before the run, and what the run took.",
+        caption=caption,
         alt=f"Bars of a training step's time, computing and messages as counted, with a dot where "
         f"it was measured. {told}.",
     )
@@ -82,19 +69,11 @@ def show_speedups(
     ax.plot(widths, counted, **modelled(label="counted before"))
     ax.plot(widths, found, **measured())
     ax.axhline(1, color=GREY, linewidth=1)
-    ax.annotate(
-        "above this line two ranks are quicker",
-        (widths[0], 1),
-        xytext=(0, 3),
-        textcoords="offset points",
-        fontsize=9,
-        color="#555555",
-    )
+    note(ax, "above this line two ranks are quicker", (widths[0], 1), (0, 3), color="#555555")
     ax.set(xscale="log", xlabel="units in each layer", ylabel="speedup of two ranks (×)")
     ax.set_ylim(0, max(2.05, 1.1 * max(*counted, *found)))
-    ax.set_xticks(widths, [str(width) for width in widths])
-    ax.minorticks_off()
-    ax.legend(loc="lower right", frameon=False)
+    ticks(ax.xaxis, widths)
+    ax.legend(loc="lower right")
     told = ", ".join(
         f"{w} units: counted {c:.2f}, measured {m:.2f}"
         for w, c, m in zip(widths, counted, found, strict=True)
@@ -117,25 +96,14 @@ def draw_network(ax: Any, masks: Sequence[np.ndarray], owners: Sequence[np.ndarr
     for level, mask in enumerate(masks):
         for above, below in np.argwhere(mask):
             cross = owners[level][below] != owners[level + 1][above]
-            ax.plot(
-                [places[level][below], places[level + 1][above]],
-                [level, level + 1],
-                color=RED if cross else "#BBBBBB",
-                linewidth=1.1 if cross else 0.7,
-                zorder=2 if cross else 1,
-            )
+            look = (RED, 1.1, 2) if cross else ("#BBBBBB", 0.7, 1)
+            ends = [places[level][below], places[level + 1][above]]
+            ax.plot(ends, [level, level + 1], color=look[0], linewidth=look[1], zorder=look[2])
     for level, (owner, place) in enumerate(zip(owners, places, strict=True)):
         for rank in np.unique(owner):
             here = place[owner == rank]
-            ax.plot(
-                here,
-                [level] * len(here),
-                RANK_MARKS[rank % 4],
-                color=RANK_COLOURS[rank % 4],
-                markeredgecolor="black",
-                markersize=8,
-                zorder=3,
-            )
+            mark = {"color": RANK_COLOURS[rank % 4], "markeredgecolor": "black", "markersize": 8}
+            ax.plot(here, [level] * len(here), RANK_MARKS[rank % 4], zorder=3, **mark)
     ax.set_xticks([])
     ax.set_yticks(range(len(owners)), ["inputs", *(f"layer {n}" for n in range(1, len(owners)))])
     ax.set_ylim(-0.35, len(owners) - 0.65)
@@ -180,8 +148,7 @@ def show_crossings(
             pairs = [(int(below), int(above)) for above, below in np.argwhere(mask)]
             levels = [[int(rank) for rank in owners[n]] for n in (level, level + 1)]
             found[name].append(int(crossing(pairs, *levels)))
-        with style():
-            ax.set_title(f"{name}: {sum(found[name])} values cross")
+        ax.set_title(f"{name}: {sum(found[name])} values cross")
     ranks = len(np.unique(next(iter(assignments.values()))[0]))
     told = ", ".join(f"{name} {sum(numbers)}" for name, numbers in found.items())
     show(
@@ -194,56 +161,50 @@ def show_crossings(
     return found
 
 
-def show_links(
-    links: Sequence[str], speedups: Mapping[str, Sequence[float]], ranks: int, about: str
-) -> None:
-    """Speedups over links, slowest first, one series a split."""
+def show_gains(links: Sequence[str], gains: Mapping[str, Sequence[float]]) -> None:
+    """Speedups of two splits on four GPUs over several links, slowest first, a series a split."""
     figure, ax = axes(height=4.2)
-    for number, (name, values) in enumerate(speedups.items()):
-        ax.plot(
-            values,
-            range(len(links)),
-            marker="os^D"[number % 4],
-            linestyle="--",
-            linewidth=1.2,
-            color=CYCLE[number],
-            label=name,
-        )
+    for number, (name, values) in enumerate(gains.items()):
+        look = {"marker": "os"[number], "linestyle": "--", "linewidth": 1.2, "label": name}
+        ax.plot(values, range(len(links)), color=CYCLE[number], **look)
     ax.axvline(1, color=GREY, linewidth=1)
-    ax.set_yticks(range(len(links)), links)
-    ax.set_ylim(len(links) - 0.5, -0.5)
-    ax.set(xscale="log", xlabel=f"speedup of {ranks} GPUs (×), modelled")
-    ticks = [t for t in (0.01, 0.03, 0.1, 0.3, 1, 2, 4, 8) if t <= ranks]
-    ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
-    ax.minorticks_off()
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, frameon=False)
+    rows(ax, links)
+    ax.set(xscale="log", xlabel="speedup of 4 GPUs (×), modelled")
+    ticks(ax.xaxis, (0.01, 0.03, 0.1, 0.3, 1, 2, 4))
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2)
     told = "; ".join(
         f"{name} from {min(values):.2f} over {links[0]} to {max(values):.2f}"
-        for name, values in speedups.items()
+        for name, values in gains.items()
     )
-    show(figure, caption=about, alt=f"Speedup of {ranks} GPUs by link, modelled. {told}.")
+    show(
+        figure,
+        caption="The same two splits on four GPUs, link by link: the wave gains from 10 Gbit/s "
+        "of Ethernet on; the vertical split loses over Ethernet, is less than twice as "
+        "quick over InfiniBand and PCIe, and comes near the wave only over NVLink.",
+        alt=f"Speedup of 4 GPUs by link, modelled. {told}.",
+    )
 
 
 def show_distbelief(data: Mapping[str, Sequence[float]]) -> None:
     """The published speedups of DistBelief's model parallelism, on 1 to 128 machines."""
     figure, ax = axes(height=3.8)
+    counts = [2**k for k in range(8)]
     series = {
         "images, 1.7 billion parameters": ("img1.7B", data["machines"]),
         "images, 330 million": ("img330M", data["machines"]),
         "images, 80 million": ("img80M", data["machines"]),
-        "speech, 42 million": ("speech42M_1_2_4_8_16_32_64_128", [2**k for k in range(8)]),
+        "speech, 42 million": ("speech42M_1_2_4_8_16_32_64_128", counts),
     }
     for number, (name, (key, machines)) in enumerate(series.items()):
         line = {**published(name), "color": CYCLE[number], "linestyle": ":", "linewidth": 1.2}
         ax.plot(machines, data[key], **line, markeredgecolor=CYCLE[number])
     ax.plot([1, 16], [1, 16], color=GREY, linewidth=1)
-    ax.annotate("N machines,\nN times as quick", (17, 13), fontsize=9, color="#555555")
+    ax.text(17, 13, "N machines,\nN times as quick", fontsize=9, color="#555555")
     ax.axhline(1, color=GREY, linewidth=0.6)
     ax.set(xscale="log", yscale="log", xlabel="machines", ylabel="speedup (×)", ylim=(0.8, 18))
-    ax.set_xticks([2**k for k in range(8)], [str(2**k) for k in range(8)])
-    ax.set_yticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
-    ax.minorticks_off()
-    ax.legend(loc="upper left", fontsize=9, frameon=False)
+    ticks(ax.xaxis, counts)
+    ticks(ax.yaxis, counts[:5])
+    ax.legend(loc="upper left", fontsize=9)
     show(
         figure,
         caption="Published (Dean et al. 2012, figure 3, read off): the dense speech network is "
@@ -263,16 +224,4 @@ def show_by_layer(trace: Trace) -> None:
         alt="Timeline of four ranks on the virtual clock. Forward: each computes 1 ms "
         "after the one before. Backward: 2 ms each, in the opposite order. At any time "
         "one rank computes and three wait.",
-    )
-
-
-def show_gains(links: Sequence[str], gains: Mapping[str, Sequence[float]]) -> None:
-    """Speedups of two splits on four GPUs over several links."""
-    show_links(
-        links,
-        gains,
-        4,
-        "The same two splits on four GPUs, link by link: the wave gains from 10 Gbit/s "
-        "of Ethernet on; the vertical split loses over Ethernet, is less than twice as "
-        "quick over InfiniBand and PCIe, and comes near the wave only over NVLink.",
     )

@@ -10,10 +10,12 @@ import numpy as np
 from helpers.engine.trace import Trace
 from helpers.lessons.splitting.figures.split_view import RANK_COLOURS
 from helpers.notebook.figures import show
-from helpers.notebook.style import GREEN, RED, SKY, axes
+from helpers.notebook.style import GREEN, RED, SKY, axes, rows
+
+EDGE: dict[str, Any] = {"edgecolor": "#444444", "linewidth": 0.5}
 
 
-def wave_picture(layers: int, steps: int, ranks: int) -> Any:
+def show_wave(layers: int, steps: int, ranks: int) -> None:
     """The cells of a deep recurrent network, numbered by the tick in which they can run."""
     from helpers.lessons.messages.algorithms.collectives import chunk_bounds
     from helpers.lessons.splitting.algorithms.wave import diagonal
@@ -23,10 +25,8 @@ def wave_picture(layers: int, steps: int, ranks: int) -> Any:
     rank_of = {layer: r for r, (a, b) in enumerate(bounds) for layer in range(a, b)}
     for tick, cells in enumerate(diagonal(layers, steps)):
         for layer, step in cells:
-            colour = RANK_COLOURS[rank_of[layer] % 4]
-            ax.barh(
-                layer, 0.9, 0.82, left=step + 0.05, color=colour, edgecolor="#444444", linewidth=0.5
-            )
+            look = {"color": RANK_COLOURS[rank_of[layer] % 4], **EDGE}
+            ax.barh(layer, 0.9, 0.82, left=step + 0.05, **look)
             ax.text(step + 0.5, layer, str(tick), ha="center", va="center", fontsize=10)
     for start, _ in bounds[1:]:
         ax.axhline(start - 0.5, color=RED, linewidth=2)
@@ -34,13 +34,8 @@ def wave_picture(layers: int, steps: int, ranks: int) -> Any:
     ax.set_xticks(np.arange(steps) + 0.5, [str(n) for n in range(steps)])
     ax.set(xlim=(0, steps), ylim=(-0.5, layers - 0.5), xlabel="time step of the sequence")
     ax.grid(visible=False)
-    return figure
-
-
-def show_wave(layers: int, steps: int, ranks: int) -> None:
-    """`wave_picture` with its words."""
     show(
-        wave_picture(layers, steps, ranks),
+        figure,
         caption="The number in a cell is the first tick in which it can run. Cells with one "
         "number, on a diagonal, can run at the same time; red is where values cross.",
         alt=f"A grid of {layers} layers by {steps} time steps; each cell holds layer + step, from "
@@ -57,28 +52,19 @@ def show_chunks(ran: Sequence[Sequence[Any]], speedup: float) -> None:
     figure, ax = axes(height=1.3 + 0.6 * len(ran))
     begin = min(each.start for rank in ran for each in rank)
     span = max(each.end for rank in ran for each in rank) - begin
+    looks = {"forward": {"color": SKY}, "backward": {"color": GREEN, "hatch": "\\\\\\"}}
     for rank, chunks in enumerate(ran):
         for each in chunks:
-            forward = each.kind == "forward"
-            ax.barh(
-                rank,
-                1e3 * (each.end - each.start),
-                0.6,
-                left=1e3 * (each.start - begin),
-                color=SKY if forward else GREEN,
-                hatch="" if forward else "\\\\\\",
-                edgecolor="#444444",
-                linewidth=0.5,
-                label=each.kind if rank == 0 and each.chunk == 0 else "",
-            )
+            label = each.kind if rank == 0 and each.chunk == 0 else ""
+            left, width = 1e3 * (each.start - begin), 1e3 * (each.end - each.start)
+            ax.barh(rank, width, 0.6, left=left, label=label, **looks[each.kind], **EDGE)
             if each.end - each.start > 0.025 * span:
-                middle = 1e3 * ((each.start + each.end) / 2 - begin)
                 box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-                ax.text(middle, rank, each.chunk, ha="center", va="center", fontsize=8, bbox=box)
-    ax.set_yticks(range(len(ran)), [f"rank {rank}" for rank in range(len(ran))])
-    ax.set(ylim=(len(ran) - 0.5, -0.5), xlim=(0, 1e3 * span * 1.01), xlabel="time (ms)")
-    ax.grid(axis="y", visible=False)
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, frameon=False)
+                middle = {"ha": "center", "va": "center", "fontsize": 8, "bbox": box}
+                ax.text(left + width / 2, rank, each.chunk, **middle)
+    rows(ax, [f"rank {rank}" for rank in range(len(ran))])
+    ax.set(xlim=(0, 1e3 * span * 1.01), xlabel="time (ms)")
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2)
     idle = ", ".join(
         f"rank {rank} in {100 * (1 - sum(each.end - each.start for each in chunks) / span):.0f} %"
         for rank, chunks in enumerate(ran)
@@ -95,12 +81,11 @@ def show_chunks(ran: Sequence[Sequence[Any]], speedup: float) -> None:
 
 def show_on_clock(trace: Trace, chunks: int, took: float) -> None:
     """Four recurrent layers on four ranks, with so many chunks. took: seconds."""
+    many = f"{chunks} chunk{'s' if chunks > 1 else ''}"
     show(
         trace.plot(arrows=False),
-        caption=f"Four layers on four ranks, 24 steps, {chunks} "
-        f"chunk{'s' if chunks > 1 else ''}: {1e3 * took:.0f} ms; one rank would "
+        caption=f"Four layers on four ranks, 24 steps, {many}: {1e3 * took:.0f} ms; one rank would "
         "take 96 ms.",
-        alt=f"Timeline of four ranks on the virtual clock, {chunks} "
-        f"chunk{'s' if chunks > 1 else ''}: each rank begins one chunk after the one "
-        f"before, and the last ends at {1e3 * took:.0f} ms.",
+        alt=f"Timeline of four ranks on the virtual clock, {many}: each rank begins one chunk "
+        f"after the one before, and the last ends at {1e3 * took:.0f} ms.",
     )
