@@ -24,15 +24,12 @@ NO_SANDBOX = ("--sandbox", "none")
 
 @pytest.fixture
 def grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command with "in" and "out", a judge that pretends, in slots that start no process, a
-    key of the test's own, and without bubblewrap."""
-    fake_slots.install(monkeypatch)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    """The command with "in" and "out", a judge that pretends, in slots that start no process, and
+    without bubblewrap."""
+    fake_slots.install(monkeypatch, tmp_path)
     monkeypatch.setenv("COURSE_FROM", str(tmp_path))
     monkeypatch.setattr("helpers.commands.grade.Wish", partial(Wish, judge=JUDGE))
-    monkeypatch.setattr(
-        "helpers.commands.grade.missing", lambda: "Type: apt-get install bubblewrap"
-    )
+    monkeypatch.setattr("helpers.commands.grade.missing", lambda: "Install bubblewrap")
     return lambda *more: cli.main(["grade", "in", "--lesson", "2", "--out", "out", *more])
 
 

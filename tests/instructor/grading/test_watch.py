@@ -72,13 +72,8 @@ class Script:
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
-    """With a clock and a key of the test's own, and a grader that nobody edits meanwhile."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("FAKE_JUDGE_LOG", str(tmp_path / "log"))
-    version = "helpers.instructor.grading.run.grader_version"
-    monkeypatch.setattr(version, lambda lesson, judge: "as it was")
     (tmp_path / "in").mkdir()
-    return Script(tmp_path, fake_slots.install(monkeypatch))
+    return Script(tmp_path, fake_slots.install(monkeypatch, tmp_path))
 
 
 def test_each_is_graded_when_it_comes_and_the_pages_show_it(script: Script) -> None:
@@ -106,7 +101,7 @@ def test_it_leaves_what_grade_leaves(script: Script) -> None:
     (script.folder / "emil").mkdir()
     (script.folder / "fred.ipynb").write_text("{")
     (script.folder / "gina.ipynb").symlink_to(script.folder / "ann" / FILE)
-    hand_in(script.folder, "hans", do="die once")
+    hand_in(script.folder, "hans", do=["die", ""])
     script.run(("hans: ", script.hand_in("ida")))
     watched = results(script.out)
     assert "emil: The folder holds no 02_messages.ipynb." in script.said
