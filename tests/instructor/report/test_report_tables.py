@@ -5,12 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from helpers.instructor.grades import ExerciseGrade, Outcome, SubmissionGrade
 from helpers.instructor.grading.overrides import Override
@@ -62,29 +58,6 @@ def test_no_cell_begins_a_formula() -> None:
         made = sheet(entries=(one,), canvas=cell)
         for line in (*rows(canvas(made)), *rows(moodle(made)), *rows(grades_table(made))):
             assert not any(value.startswith(tuple("=+-@\t\r\n＝")) for value in line)
-
-
-@pytest.mark.real
-@pytest.mark.thorough
-def test_a_spreadsheet_program_computes_nothing(tmp_path: Path) -> None:
-    program = shutil.which("soffice") or shutil.which("libreoffice")
-    if program is None:
-        pytest.skip("LibreOffice is not installed")
-    write_reports(sheet(), tmp_path / "out")
-    files = [tmp_path / "out" / name for name in ("grades.csv", "canvas.csv", "moodle.csv")]
-    control = tmp_path / "control.csv"
-    control.write_text("=1+1,é\n")
-    profile = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}"
-    # Commas (44), quotes (34), UTF-8 (76); formulas are computed, as the control shows.
-    filters = ["--infilter=CSV:44,34,76,1,,0,false,true,false,false,false,,true"]
-    wanted = ["--convert-to", "fods", "--outdir", tmp_path, control, *files]
-    command = [program, profile, "--headless", *filters, *wanted]
-    subprocess.run(command, check=True, capture_output=True, timeout=110)
-    assert "table:formula" in (tmp_path / "control.fods").read_text(encoding="utf-8")
-    for file in files:
-        text = (tmp_path / file.with_suffix(".fods").name).read_text(encoding="utf-8")
-        assert "table:formula" not in text
-        assert "HYPERLINK" in text and "é 汉 🄰" in text
 
 
 def test_canvas_finds_students_and_the_column() -> None:
