@@ -1,6 +1,6 @@
 """Slots of the grader in this process: no process starts, and no clock but the test's own goes on.
 
-What `helpers.instructor.grading.slots` starts as a process is here a judge of fake_judge.py, which
+What `helpers.instructor.grading.slots` starts as a process is here a judge of fake_grader.py, which
 says what it has to say when it is waited for. Where nobody says anything, the clock moves on by
 what was waited. So a watch of minutes takes milliseconds, and nothing depends on the machine.
 """
@@ -10,21 +10,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from helpers.instructor.grading import Wish, slots, watch
 from helpers.instructor.grading.slots import Job
-from tests import fake_judge
+from tests.fake_grader import FakeJudge
 
 
 class Clock:
     """Seconds that pass where somebody waits; stands in for the module `time`."""
 
-    def __init__(self) -> None:
-        self.now = 0.0
+    now = 0.0
 
     def monotonic(self) -> float:
         return self.now
@@ -33,7 +31,11 @@ class Clock:
         self.now += seconds
 
 
-class Judge(fake_judge.FakeJudge):
+class Died(BaseException):
+    """The judge's process has ended."""
+
+
+class Judge(FakeJudge):
     """Grades at once; its slot waits instead, before it says so."""
 
     serial = itertools.count()
@@ -45,6 +47,9 @@ class Judge(fake_judge.FakeJudge):
     def wait(self, told: dict[str, Any]) -> None:
         self.told = told
 
+    def die(self) -> None:
+        raise Died
+
 
 class FakeSlot(slots.Slot):
     """A slot whose process is only said to be one; it is its own channel."""
@@ -55,7 +60,7 @@ class FakeSlot(slots.Slot):
         try:
             self.judge = Judge(wish.lesson, wish.mode, number)
             self.said.append("ready")
-        except fake_judge.Died:
+        except Died:
             self.said.append(None)
         except RuntimeError as error:
             self.said.append(f"RuntimeError: {error}")
@@ -65,7 +70,7 @@ class FakeSlot(slots.Slot):
         if job is not None and hasattr(self, "judge"):
             try:
                 self.said.append(slots.graded(self.judge, job))
-            except fake_judge.Died:
+            except Died:
                 self.said.append(None)
 
     def speaks(self) -> bool:
@@ -84,12 +89,9 @@ class FakeSlot(slots.Slot):
         pass
 
 
-def _dies(code: int) -> None:
-    raise fake_judge.Died
-
-
-def install(patch: pytest.MonkeyPatch) -> Clock:
-    """Let all that a test grades be graded in this process, on the clock that is returned."""
+def install(patch: pytest.MonkeyPatch, home: Path) -> Clock:
+    """Let all that a test grades be graded in this process, on the clock that is returned; with a
+    key of its own, and a grader that nobody edits meanwhile."""
     clock = Clock()
 
     def wait(channels: Sequence[FakeSlot], patience: float) -> list[FakeSlot]:
@@ -102,6 +104,7 @@ def install(patch: pytest.MonkeyPatch) -> Clock:
     patch.setattr(slots, "wait", wait)
     for module in (slots, watch):
         patch.setattr(module, "time", clock)
-    patch.setattr(fake_judge, "end_process", _dies)
-    patch.setattr(fake_judge, "time", SimpleNamespace(sleep=lambda seconds: None))
+    patch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    patch.setenv("FAKE_JUDGE_LOG", str(home / "log"))
+    patch.setattr("helpers.instructor.grading.run.grader_version", lambda *of: "as it was")
     return clock

@@ -15,6 +15,7 @@ from helpers.instructor.grading.run import Grading
 from helpers.instructor.grading.run import grade as run
 from helpers.instructor.grading.watch import watch as watch_folder
 from helpers.instructor.sandbox import missing
+from helpers.instructor.statistics import statistics
 from helpers.setup.machine import usable_cores
 
 WRONG = 2  # the exit status where grading cannot begin
@@ -43,14 +44,18 @@ def grade(
         if watch and (what[0] == "stats" or shard != "1/1"):
             raise GradingError("--watch is for one whole folder of submissions.")
         if what[0] == "stats":
-            return _stats(what[1:], out)
+            terms, where = [typed(term) for term in what[1:]], typed(out) if out else None
+            print(*statistics(terms, where), sep="\n")
+            return 0
         if out is None:
             raise GradingError("Say where the grades go, for instance --out GRADES.")
         if len(what) > 1:
             raise GradingError(f"Name one folder of submissions, not {len(what)}.")
         if not re.fullmatch(r"\d{1,2}", lesson or ""):
             raise GradingError("Say which lesson it is by its number, for instance --lesson 03.")
-        part = _shard(shard)
+        part = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", shard)
+        if not part or int(part[1]) > int(part[2]):
+            raise GradingError(f"--shard is {shard!r}; write I/N, such as 1/8 for the first of 8.")
         if sandbox == "bubblewrap" and (lack := missing()):
             raise GradingError(lack)
         number = str(lesson).zfill(2)
@@ -60,7 +65,7 @@ def grade(
             typed(out),
             jobs or max(1, int(usable_cores())),
             sandbox,
-            part,
+            (int(part[1]), int(part[2])),
             typed(roster) if roster else None,
             typed(key) if key else None,
             _mistakes(mistakes, number) if mistakes else "",
@@ -79,24 +84,6 @@ def grade(
             file=sys.stderr,
         )
         return WRONG
-
-
-def _stats(terms: Sequence[str], out: str | None) -> int:
-    from helpers.instructor.statistics import statistics
-
-    for line in statistics([typed(term) for term in terms], typed(out) if out else None):
-        print(line)
-    return 0
-
-
-def _shard(given: str) -> tuple[int, int]:
-    """ "2/5" as (2, 5). Raises GradingError."""
-    found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", given)
-    if not found or int(found[1]) > int(found[2]):
-        raise GradingError(
-            f"--shard is {given!r}; write I/N, such as 1/8 for the first of 8 parts."
-        )
-    return int(found[1]), int(found[2])
 
 
 def _mistakes(table: str, lesson: str) -> str:

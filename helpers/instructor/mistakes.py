@@ -21,7 +21,7 @@ from helpers.checks.apart import observe_apart
 from helpers.checks.judging import judge_all
 from helpers.checks.known import said
 from helpers.checks.spec import Exercise, WrongAnswer
-from helpers.checks.table import Answers, Function, TableError, entries, wrong_answers
+from helpers.checks.table import TableError, entries, wrong_answers
 from helpers.instructor.grading import GradingError
 
 _HEAD = re.compile(r"\[(\d\d\.\d+)\]\s*")
@@ -56,12 +56,20 @@ def learned(exercises: Sequence[Exercise], text: str) -> list[Exercise]:
             if number[:2] in {one[:2] for one in known}:
                 raise TableError(f"[{number}]: lesson {number[:2]} has no such exercise.")
             continue  # of another lesson: one file may serve all of them
-        more = _answers(exercise, table, bases[number])
-        names = {answer.name for answer in exercise.wrong}
-        for answer in more:
-            if answer.name in names:
-                why = "the course has a mistake of that name. Take another."
-                raise TableError(f"Exercise {number}, “{answer.name}”: {why}")
+        for entry in entries(number, table):
+            for mark in "=?!":
+                for _, at in entry.marked[mark]:
+                    raise TableError(
+                        f"Exercise {number}, “{entry.name}”, line {at}: `{mark}` is for the "
+                        "course's own tables. Here an answer is patches, `| old => new`, and a "
+                        "sentence."
+                    )
+            if entry.name in {answer.name for answer in exercise.wrong}:
+                raise TableError(
+                    f"Exercise {number}, “{entry.name}”: the course has a mistake of that name. "
+                    "Take another."
+                )
+        more = wrong_answers(number, table, bases[number])
         known[number] = replace(exercise, wrong=(*exercise.wrong, *more))
     return list(known.values())
 
@@ -80,18 +88,6 @@ def parts(text: str) -> Iterator[tuple[str, str]]:
         found = _HEAD.fullmatch(lines[at])
         assert found is not None
         yield found[1], "\n" * (at + 1) + "\n".join(lines[at + 1 : end])
-
-
-def _answers(exercise: Exercise, table: str, base: Sequence[Function]) -> Answers:
-    for entry in entries(exercise.number, table):
-        for mark in "=?!":
-            for _, at in entry.marked[mark]:
-                raise TableError(
-                    f"Exercise {exercise.number}, “{entry.name}”, line {at}: `{mark}` is for the "
-                    "course's own tables. Here an answer is patches, `| old => new`, and a "
-                    "sentence."
-                )
-    return wrong_answers(exercise.number, table, base)
 
 
 def _tried(exercise: Exercise, answer: WrongAnswer) -> None:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from helpers.instructor.grades import NOT_JUDGED, ExerciseGrade, Outcome, SubmissionGrade
 from helpers.instructor.grading import GradingError, Wish, overrides, seeds
@@ -21,6 +22,9 @@ from helpers.instructor.grading.slots import Answer, Job, Slots
 from helpers.instructor.grading.store import Store, contents, grader_version
 from helpers.instructor.report.sheet import Sheet
 from helpers.instructor.report.write import write_reports
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 FAILED = (
     "The grader itself failed at this notebook, twice. That says nothing about the answers: they "
@@ -36,7 +40,7 @@ def grade(wish: Wish) -> Grading:
     """
     # All that may be wrong with what was asked for comes first: then OUT is not even made.
     grading = Grading(wish)
-    grading.look()
+    grading.cached = grading.look()
     if not grading.here:
         raise GradingError(
             f"{grading.folder} holds no submissions: it needs a folder or a notebook for each "
@@ -44,12 +48,9 @@ def grade(wish: Wish) -> Grading:
         )
     with grading.at_work() as slots:
         if grading.lacking:
-            from rich.console import Console
-            from rich.progress import Progress
-
-            with Progress(console=Console(stderr=True)) as bar:
+            with progress_bar() as bar:
                 total = grading.cached + len(grading.lacking)
-                task = bar.add_task("Grading", total=total, completed=grading.cached)
+                task = bar.add_task("", total=total, completed=grading.cached)
                 while grading.lacking:
                     for _ in grading.turn(slots, 1.0):
                         bar.advance(task)
@@ -86,7 +87,7 @@ class Grading:
         self.here: People = []
         self.lacking: set[str] = set()
         self.coming: set[str] = set()
-        self.cached, self.graded = -1, 0
+        self.cached = self.graded = 0
         self.failed: list[str] = []
         self._waiting: deque[Job] = deque()
         self._open: set[Job] = set()
@@ -138,8 +139,8 @@ class Grading:
         self,
         found: Sequence[Submission] | None = None,
         rests: Callable[[Submission], bool] = lambda one: True,
-    ) -> None:
-        """Find out what lacks a grade. Raises GradingError.
+    ) -> int:
+        """Find out what lacks a grade; how many have theirs. Raises GradingError.
 
         found: what lies in the folder, if that is known. rests: whether nobody is writing it.
         """
@@ -158,10 +159,11 @@ class Grading:
                 self.coming.add(one.id)
             elif one.path is not None:
                 wanted.append(job)
-        self.cached = graded if self.cached < 0 else self.cached
         self.lacking = self.coming | {job.submission.id for job in wanted}
-        self._waiting = deque(job for job in wanted if job not in self._open | {*self._first})
-        self._again = deque(job for job in self._again if job in wanted)
+        free = [job for job in wanted if job not in self._open]
+        self._waiting = deque(job for job in free if job not in self._first)
+        self._again = deque(job for job in free if job in self._first)
+        return graded
 
     def read_roster(self) -> None:
         """Take up the class list. Raises GradingError."""
@@ -273,6 +275,16 @@ class Grading:
             self.roster.canvas if self.roster else "",
             tuple(waiting),
         )
+
+
+def progress_bar() -> Progress:
+    """Of submissions that have their result."""
+    from rich import progress
+    from rich.console import Console
+
+    done, took, left = progress.MofNCompleteColumn(), progress.TimeElapsedColumn(), "left"
+    shown = progress.BarColumn(), done, took, left, progress.TimeRemainingColumn()
+    return progress.Progress("Grading", *shown, console=Console(stderr=True))
 
 
 def hashed(text: str) -> str:

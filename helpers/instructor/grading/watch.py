@@ -37,7 +37,7 @@ def watch(wish: Wish, say: Callable[[str], None], until_idle: float | None = Non
     """
     watching = Watching(wish, say)
     grading = watching.grading
-    grading.look(rests=watching.rests)
+    grading.cached = grading.look(rests=watching.rests)
     if grading.cached:
         say(f"With a result from before: {grading.cached}.")
     with grading.at_work() as slots:

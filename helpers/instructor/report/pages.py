@@ -7,6 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
 from helpers.instructor.grades import Outcome
 from helpers.instructor.grading.files import printable
 from helpers.instructor.report import class_view
@@ -58,15 +61,12 @@ def slowest_page(sheet: Sheet, times: Path) -> bytes:
 
 def render(name: str, stamp: str, **values: Any) -> bytes:
     """A template as a page. stamp: what stands on top where there was no sandbox, or ""."""
-    text: str = _environment().get_template(name).render(signs=SIGNS, stamp=stamp, **values)
+    text = _environment().get_template(name).render(signs=SIGNS, stamp=stamp, **values)
     return printable(text, lines=True).encode("utf-8")
 
 
 @functools.cache
-def _environment() -> Any:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-
+def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -79,8 +79,6 @@ def _environment() -> Any:
     return made
 
 
-def _code(text: str) -> Any:
+def _code(text: str) -> Markup:
     """Escaped text in which what stands in backquotes is set as code."""
-    from markupsafe import Markup, escape
-
     return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(text))))

@@ -96,12 +96,7 @@ class Sheet:
         """As plain JSON data."""
         told: dict[str, Any] = {"warning": self.stamp} if self.stamp else {}
         told |= {"waiting": list(self.waiting)} if self.waiting else {}
-        return told | {
-            "lesson": self.lesson,
-            "title": self.title,
-            "sandbox": self.sandbox,
-            "key": self.key,
-            "grader": self.grader,
-            "exercises": [asdict(column) for column in self.columns],
-            "submissions": [entry.as_json() for entry in self.entries],
-        }
+        for name in ("lesson", "title", "sandbox", "key", "grader"):
+            told[name] = getattr(self, name)
+        told["exercises"] = [asdict(column) for column in self.columns]
+        return told | {"submissions": [entry.as_json() for entry in self.entries]}

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,30 +29,14 @@ LESSONS = ("02", "05", "08", "13", "14", "17")
 LOOPS = 16
 
 
-@contextlib.contextmanager
-def busy(loops: int) -> Iterator[None]:
-    """So many processes that compute meanwhile."""
-    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
-    try:
-        yield
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-
-
-def two_solved(lesson: str, folder: Path) -> Path:
-    """A class of two who have handed in the solution."""
+def grading(lesson: str, home: Path) -> subprocess.Popen[str]:
+    """The command, on a class of two who have handed in the solution, both at a time."""
     (solution,) = (ROOT / "solutions").glob(f"{lesson}_*.ipynb")
     for name in ("ada", "bob"):
-        (folder / name).mkdir(parents=True)
-        shutil.copy(solution, folder / name)
-    return folder
-
-
-def grading(lesson: str, folder: Path, out: Path) -> subprocess.Popen[str]:
-    """The command, with both submissions at a time."""
-    words = ["grade", str(folder), "--lesson", lesson, "--out", str(out), "--jobs", "2"]
+        (home / "in" / name).mkdir(parents=True)
+        shutil.copy(solution, home / "in" / name)
+    folders = [str(home / "in"), "--out", str(home / "out")]
+    words = ["grade", *folders, "--lesson", lesson, "--jobs", "2"]
     return subprocess.Popen(
         [sys.executable, "-m", "helpers.cli", *words],
         cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -61,25 +44,28 @@ def grading(lesson: str, folder: Path, out: Path) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def all_points(command: subprocess.Popen[str], out: Path) -> bool:
+def all_points(command: subprocess.Popen[str], home: Path) -> bool:
     """Whether both have all points, in the end."""
     said, _ = command.communicate()
     assert command.returncode == 0, said
-    rows = list(csv.DictReader((out / "grades.csv").open(encoding="utf-8")))
+    rows = list(csv.DictReader((home / "out" / "grades.csv").open(encoding="utf-8")))
     return len(rows) == 2 and all(row["total"] == row["max"] for row in rows)
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_busy_machine_takes_no_points(lesson: str, tmp_path: Path) -> None:
-    folder, out = two_solved(lesson, tmp_path / "in"), tmp_path / "out"
-    with busy(LOOPS):
-        assert all_points(grading(lesson, folder, out), out)
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(LOOPS)]
+    try:
+        assert all_points(grading(lesson, tmp_path), tmp_path)
+    finally:
+        for process in loops:
+            process.kill()
+            process.wait()
 
 
 @pytest.mark.parametrize("but", [0, 1], ids=["all of it", "all but the command"])
 def test_a_machine_that_stands_still_takes_no_points(but: int, tmp_path: Path) -> None:
-    folder, out = two_solved("13", tmp_path / "in"), tmp_path / "out"
-    command = grading("13", folder, out)
+    command = grading("13", tmp_path)
     while not any(map(has_a_submission, descendants(command.pid))):
         time.sleep(0.01)
     stopped = descendants(command.pid)[but:]
@@ -88,7 +74,7 @@ def test_a_machine_that_stands_still_takes_no_points(but: int, tmp_path: Path) -
     time.sleep(60)  # longer than any limit of a call or of an exercise
     for pid in stopped:
         os.kill(pid, signal.SIGCONT)
-    assert all_points(command, out)
+    assert all_points(command, tmp_path)
 
 
 def has_a_submission(pid: int) -> bool:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from test_report_pages import Tags
+from test_report_tables import exercise, sheet
 
 from helpers import cli
+from helpers.instructor.grades import SubmissionGrade
 from helpers.instructor.grading import GradingError
+from helpers.instructor.report.sheet import Column
 from helpers.instructor.statistics import (
     HEADER,
     Change,
@@ -26,40 +30,29 @@ from helpers.instructor.statistics import (
 )
 
 NAME = "Jane Doe"
-Written = Callable[..., Path]
+OUTCOMES = ("passed", "wrong", "not attempted")
 
 
-@pytest.fixture
-def written(tmp_path: Path) -> Written:
+def written(
+    folder: Path,
+    counts: tuple[int, int, int],
+    more: Sequence[Any] = (),
+    titles: Sequence[str] = ("Scatter",),
+    points: float = 2.0,
+) -> Path:
     """Writes a term: how many passed, summed instead of averaging, left it open, or else."""
-
-    def write(
-        label: str, passed: int, summed: int, left: int, more: tuple[str, ...] = (), **data: Any
-    ) -> Path:
-        titles = data.pop("titles", {"02.1": "Scatter"})
-        points = data.pop("points", 2.0)
-        outcomes = ["passed"] * passed + ["wrong"] * summed + ["not attempted"] * left + [*more]
-        known = {"submission": NAME, "handed_in": True}
-        told = {"hint": NAME, "reason": NAME}
-        submissions = [
-            known
-            | {
-                "exercises": [
-                    told | {"number": n, "outcome": o, "mistake": "sums" if o == "wrong" else ""}
-                    for n in titles
-                ]
-            }
-            for o in outcomes
-        ]
-        submissions.append({"submission": NAME, "handed_in": False, "exercises": []})
-        exercises = [{"number": n, "title": t, "points": points} for n, t in titles.items()]
-        grades = {"lesson": "02", "title": "Messages", "grader": label, "exercises": exercises}
-        (tmp_path / label).mkdir(parents=True)
-        text = json.dumps(grades | {"submissions": submissions} | data)
-        (tmp_path / label / "grades.json").write_text(text)
-        return tmp_path / label
-
-    return write
+    columns = tuple(Column(f"02.{i}", title, points) for i, title in enumerate(titles, 1))
+    entries = []
+    for outcome in [o for o, n in zip(OUTCOMES, counts, strict=True) for _ in range(n)] + [*more]:
+        one = replace(exercise(0, outcome), mistake="sums" if outcome == "wrong" else "")
+        grades = tuple(replace(one, number=c.number, title=c.title) for c in columns)
+        grade = SubmissionGrade(NAME, "02", 5, "none", grades)
+        entries.append(replace(sheet([NAME]).entries[0], grade=grade, overrides=()))
+    entries.append(replace(entries[0], handed_in=False))
+    made = sheet(columns=columns, entries=tuple(entries), sandbox="none")
+    folder.mkdir(parents=True)
+    (folder / "grades.json").write_text(json.dumps(made.as_json()))
+    return folder
 
 
 def last(folders: list[Path], title: str = "Scatter") -> dict[str, Figure]:
@@ -92,15 +85,16 @@ def test_intervals_are_those_of_their_papers(of: Share | Change, low: float, hig
     ],
 )
 def test_what_is_clear_is_said(
-    written: Written, before: tuple[int, ...], after: tuple[int, ...], verdicts: list[str]
+    tmp_path: Path, before: Any, after: Any, verdicts: list[str]
 ) -> None:
-    found = last([written("2025", *before), written("2026", *after)])
+    found = last([written(tmp_path / "2025", before), written(tmp_path / "2026", after)])
     assert list(found) == ["passed", "wrong", "not attempted", "sums"]
     assert [one.verdict for one in found.values()] == verdicts
 
 
-def test_who_handed_in_nothing_or_was_not_judged_is_not_counted(written: Written) -> None:
-    folders = [written("2025", 1, 1, 0, ("not judged", "by hand", "missing", "time-out", "error"))]
+def test_who_handed_in_nothing_or_was_not_judged_is_not_counted(tmp_path: Path) -> None:
+    more = ("not judged", "by hand", "missing", "time-out", "error")
+    folders = [written(tmp_path / "2025", (1, 1, 0), more)]
     (term,), found = read_terms(folders), last(folders)
     said = "02.1 for 2 points, 2 not judged, or only by hand, and not counted"
     assert str(term.tallies["Scatter"]) == said and term.data["handed_in"] == 7
@@ -109,14 +103,14 @@ def test_who_handed_in_nothing_or_was_not_judged_is_not_counted(written: Written
         "an exception": (1, 5), "no end within the time": (1, 5), "sums": (1, 5),
     }  # fmt: skip
     # What only the instructor reads is left out.
-    assert compare(read_terms([written("2026", 0, 0, 0, ("by hand",))])) == {}
+    assert compare(read_terms([written(tmp_path / "2026", (0, 0, 0), ["by hand"])])) == {}
 
 
-def test_exercises_that_changed_are_told(written: Written, tmp_path: Path) -> None:
+def test_exercises_that_changed_are_told(tmp_path: Path) -> None:
     folders = [
-        written("2024", 3, 1, 0, titles={"02.1": "Scatter", "02.2": "Ring"}),
-        written("2025", 3, 1, 0, titles={"02.1": "Broadcast", "02.2": "Scatter"}, points=3.0),
-        written("2026", 4, 0, 0, titles={"02.1": "Scatter", "02.2": "Ring"}),
+        written(tmp_path / "2024", (3, 1, 0), titles=["Scatter", "Ring"]),
+        written(tmp_path / "2025", (3, 1, 0), titles=["Broadcast", "Scatter"], points=3.0),
+        written(tmp_path / "2026", (4, 0, 0), titles=["Scatter", "Ring"]),
     ]
     assert list(compare(read_terms(folders))) == ["Scatter", "Ring", "Broadcast"]
     statistics(folders, tmp_path)
@@ -128,13 +122,10 @@ def test_exercises_that_changed_are_told(written: Written, tmp_path: Path) -> No
 
 
 def test_the_page_the_table_and_the_lines(
-    written: Written,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    written("2025", 40, 60, 0)
-    written("2026", 80, 18, 2, warning="Not sandboxed: x.")
+    written(tmp_path / "2025", (40, 60, 0))
+    written(tmp_path / "2026", (80, 18, 2))
     monkeypatch.setenv("COURSE_FROM", str(tmp_path))
     assert cli.main(["grade", "stats", "2025", "2026", "--out", "out"]) == 0
     lines = capsys.readouterr().out
@@ -156,9 +147,7 @@ def test_the_page_the_table_and_the_lines(
     assert "What changed" not in (tmp_path / "alone" / "statistics.html").read_text()
 
 
-def test_terms_of_one_name_and_numbers_with_their_sign(written: Written) -> None:
-    folders = [written("2025/grades", 3, 1, 0), written("2026/grades", 3, 1, 0)]
-    assert [term.label for term in read_terms(folders)] == [str(folder) for folder in folders]
+def test_numbers_are_written_with_their_sign() -> None:
     assert [percent(x) for x in (0.344, 0.004, 0.0)] == ["34", "0.4", "0"]
     assert percent(-0.21, sign=True) == "−21" and percent(-0.003, sign=True) == "−0.3"
 
@@ -172,13 +161,11 @@ def test_terms_of_one_name_and_numbers_with_their_sign(written: Written) -> None
         ('{"lesson": "03", "title": "", "grader": "", "submissions": [], "exercises": []}', "03"),
     ],
 )
-def test_bad_input_gets_a_sentence(
-    written: Written, tmp_path: Path, text: str | None, said: str
-) -> None:
+def test_bad_input_gets_a_sentence(tmp_path: Path, text: str | None, said: str) -> None:
     (tmp_path / "bad").mkdir()
     if text is not None:
         (tmp_path / "bad" / "grades.json").write_text(text)
     with pytest.raises(GradingError, match=said):
-        read_terms([written("2025", 1, 0, 0), tmp_path / "bad"])
+        read_terms([written(tmp_path / "2025", (1, 0, 0)), tmp_path / "bad"])
     with pytest.raises(GradingError, match="Name the folders of one"):
         read_terms([])
