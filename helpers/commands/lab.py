@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from helpers.commands.quiet import errors_go_to, log_for
+from helpers.setup import horovod, state
 from helpers.setup.places import ROOT
 from helpers.setup.progress import tail
 
@@ -142,6 +143,9 @@ def lab(port: int | None, browser: bool, extra: tuple[str, ...] = ()) -> int:
         print(f"JupyterLab answers at\n\n    {page}\n\nStop it with Ctrl+C.", flush=True)
         if browser:
             webbrowser.open(page)
+        if not state.horovod_settled():
+            print("Horovod is built meanwhile, in a few minutes; until then it is left out.")
+            horovod.ensure(quiet=True)
 
     when_it_answers(port, tell)
     if log is None:
