@@ -133,11 +133,12 @@ def install(log: Path) -> None:
             failed = run([*pip(), "install", "--progress-bar", "off", *wanted], log, step, env)
     if failed:
         raise SetupFailed(
-            f"The packages could not be installed:\n{tail(log)}\n\nThe whole log is {log}. "
-            "Repeat the command: what was downloaded is kept. All of set-up takes about "
-            f"{ROOM / 1e9:g} GB of disk, twice that with PyTorch's CUDA build. In front of the "
-            "command, HTTPS_PROXY=… names a proxy, PIP_CERT=… its certificate, and "
-            f"{INSTALLER}=pip goes without uv."
+            f"The packages could not be installed:\n{tail(log)}\n\n"
+            "Repeat the command: what was downloaded is kept. Where nothing could be resolved or "
+            "reached, connect this machine, or name a proxy in front of the command with "
+            "HTTPS_PROXY=…, and its certificate with PIP_CERT=…. All of set-up takes about "
+            f"{ROOM / 1e9:g} GB of disk, twice that with PyTorch's CUDA build. {INSTALLER}=pip goes "
+            f"without uv. The whole log is {log}."
         )
     make_importable()
     if not loads(False, log, step):
