@@ -137,8 +137,8 @@ def install(log: Path) -> None:
             "Repeat the command: what was downloaded is kept. Where nothing could be resolved or "
             "reached, connect this machine, or name a proxy in front of the command with "
             "HTTPS_PROXY=…, and its certificate with PIP_CERT=…. All of set-up takes about "
-            f"{ROOM / 1e9:g} GB of disk, twice that with PyTorch's CUDA build. {INSTALLER}=pip goes "
-            f"without uv. The whole log is {log}."
+            f"{ROOM / 1e9:g} GB of disk, twice that with PyTorch's CUDA build. {INSTALLER}=pip "
+            f"goes without uv. The whole log is {log}."
         )
     make_importable()
     if not loads(False, log, step):
