@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import platform
 import re
-import subprocess
 import sys
 import textwrap
 import tomllib
@@ -16,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from helpers import doctor
-from helpers.setup import packages, places, state
+from helpers.setup import places, state
 from helpers.setup.machine import usable_cores, usable_memory
 from helpers.setup.private import cut
 from helpers.setup.progress import tail
@@ -100,11 +99,8 @@ def _system() -> str:
 
 def _packages() -> str:
     """The versions that are installed in the course's environment."""
-    try:
-        found = packages.versions(places.python(places.environment()))
-    except (OSError, subprocess.SubprocessError):
-        return "none: there is no environment yet"
-    return ", ".join(f"{name} {found[name]}" for name in PACKAGES if name in found) or "none"
+    found = {name: doctor.installed(name) for name in PACKAGES}
+    return ", ".join(f"{name} {version}" for name, version in found.items() if version) or "none"
 
 
 def _links(what: str) -> str:
@@ -119,10 +115,8 @@ def _links(what: str) -> str:
 def _logs() -> list[Path]:
     """The logs of what set-up could not do."""
     found = []
-    known = state.load(places.environment()) or {}
-    horovod = known.get("horovod")
-    if isinstance(horovod, dict) and horovod.get("log"):
-        found.append(Path(horovod["log"]))
+    if log := state.load().get("horovod", {}).get("log"):
+        found.append(Path(log))
     if not state.ready():
         with suppress(OSError, RuntimeError):
             written = [path for path in places.logs().glob("*.log") if path.stat().st_size]

@@ -40,13 +40,9 @@ def course() -> None:
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def lab(browser: bool, port: int | None, options: tuple[str, ...]) -> int:
     """Open JupyterLab at the first lesson. Other OPTIONS go to JupyterLab."""
-    from helpers.commands.lab import PortTaken
     from helpers.commands.lab import lab as start
 
-    try:
-        return start(port, browser, options)
-    except PortTaken as taken:
-        raise click.ClickException(str(taken)) from None
+    return start(port, browser, options)
 
 
 @course.command(context_settings=PASS_ON)

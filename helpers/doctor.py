@@ -13,10 +13,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import NamedTuple
 
-from helpers.setup import packages, places, state, system
+from helpers.setup import places, state, system
 from helpers.setup.machine import usable_cores, usable_memory
 
 GIB = 1024**3
@@ -52,8 +53,8 @@ def first_line(*command: str) -> str:
 
 def installed(name: str) -> str | None:
     """The version of a package in the course's environment, without importing it."""
-    python = places.python(places.environment())
-    return packages.versions(python).get(name) if python.exists() else None
+    folders = [str(one) for one in places.environment().glob("lib/python3*/site-packages")]
+    return next((one.version for one in distributions(name=name, path=folders)), None)
 
 
 def find_python() -> Finding:
@@ -128,7 +129,7 @@ def find_torch_devices() -> Finding:
         "torch.distributed.is_nccl_available(), "
         "'.'.join(map(str, torch.cuda.nccl.version())) if cuda else '']))"
     )
-    told = first_line(str(places.python(places.environment())), "-c", code)
+    told = first_line(str(places.python()), "-c", code)
     if not told:
         return Finding("torch", False, "does not load", "Nothing runs without it: ./course lab")
     release, gpus, nccl, nccl_version = json.loads(told)
@@ -155,7 +156,7 @@ def find_horovod() -> Finding:
 
 
 def find_compiler() -> Finding:
-    missing = system.missing_build_tools(system.headers())
+    missing = system.missing_build_tools()
     if not missing:
         what = first_line(system.compiler() or "c++", "--version")
         return Finding("C++ compiler", True, what or "there")
@@ -220,8 +221,7 @@ def find_slurm() -> Finding:
 
 def find_launchers() -> Finding:
     """The commands that start ranks on several hosts."""
-    folder = places.scripts(places.environment())
-    there = {name: (folder / name).exists() for name in LAUNCHERS}
+    there = {name: (places.scripts() / name).exists() for name in LAUNCHERS}
     what = ", ".join(name for name, found in there.items() if found) or "none"
     lacking = [name for name, found in there.items() if not found]
     cost = f"Lesson 17 leaves out what {' and '.join(lacking)} start"

@@ -5,24 +5,18 @@ from __future__ import annotations
 import os
 import queue
 import secrets
-import socket
 import sys
 import threading
-import time
 import traceback
-import urllib.error
-import urllib.request
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from helpers.commands.quiet import errors_go_to, log_for
+from helpers.setup import horovod, state
 from helpers.setup.places import ROOT
 from helpers.setup.progress import tail
-
-FIRST_PORT = 8888
-PORTS_TRIED = 50
 
 # Server extensions that the course does not use: each costs start-up time or clutters the page.
 UNUSED_EXTENSIONS = (
@@ -39,39 +33,6 @@ UNUSED_EXTENSIONS = (
 TALKATIVE = ("--debug", "--log-level", "--Application.log_level", "--ServerApp.log_level")
 
 
-class PortTaken(Exception):
-    """The port that was asked for is in use; the message says so."""
-
-
-def is_free(port: int) -> bool:
-    """Whether nothing listens on this port of this machine."""
-    with socket.socket() as probe:
-        # As the server itself does: a port whose last connections linger is free.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
-def choose_port(asked: int | None) -> int:
-    """The port asked for, or the first free one from 8888 on. Raises PortTaken."""
-    if asked is not None:
-        if not is_free(asked):
-            raise PortTaken(
-                f"Port {asked} is in use on this machine; leave --port out to get a free one."
-            )
-        return asked
-    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
-        if is_free(port):
-            return port
-    raise PortTaken(
-        f"Ports {FIRST_PORT} to {FIRST_PORT + PORTS_TRIED - 1} are all in use; name another "
-        "with --port."
-    )
-
-
 def address(port: int, token: str) -> str:
     """Where the first lesson that is there is; the list of files while there is none."""
     lessons = sorted((ROOT / "lessons").glob("[0-9][0-9]_*.ipynb"))
@@ -79,31 +40,13 @@ def address(port: int, token: str) -> str:
     return f"http://127.0.0.1:{port}/{page}?token={token}"
 
 
-def when_it_answers(port: int, then: Callable[[], None], patience: float = 600.0) -> None:
-    """Call `then` once the server answers, from a thread; give up after `patience` seconds."""
-
-    def wait() -> None:
-        end = time.monotonic() + patience
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        while time.monotonic() < end:
-            try:
-                opener.open(f"http://127.0.0.1:{port}/api", timeout=5).close()
-            except (OSError, urllib.error.URLError):
-                time.sleep(0.05)
-            else:
-                then()
-                return
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def settings(port: int, token: str) -> list[str]:
+def settings(port: int | None) -> list[str]:
     """JupyterLab's options. The token is not among them: arguments are there for all to see."""
     options = [
         "--no-browser",
         "--ServerApp.ip=127.0.0.1",
-        f"--ServerApp.port={port}",
-        "--ServerApp.port_retries=0",
+        f"--ServerApp.port={port or 8888}",
+        f"--ServerApp.port_retries={0 if port else 50}",
         f"--ServerApp.root_dir={ROOT}",
         "--ServerApp.answer_yes=True",
         "--Application.log_level=WARN",
@@ -119,47 +62,58 @@ def settings(port: int, token: str) -> list[str]:
 
 
 def lab(port: int | None, browser: bool, extra: tuple[str, ...] = ()) -> int:
-    """Start JupyterLab and stay until it ends. Raises PortTaken.
+    """Start JupyterLab and stay until it ends.
 
     The server answers on this machine only. Its token is a new one each time unless JUPYTER_TOKEN
     is set.
     """
-    port = choose_port(port)
     token = os.environ.setdefault("JUPYTER_TOKEN", secrets.token_urlsafe(24))
     ours = str(Path(__file__).with_name("jupyter"))
     others = os.environ.get("JUPYTER_CONFIG_PATH")
     os.environ["JUPYTER_CONFIG_PATH"] = f"{ours}{os.pathsep}{others}" if others else ours
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # our python3 kernel before the user's other ones
-    page = address(port, token)
 
     # JupyterLab takes an option once: what the learner gives stands instead of ours.
     given = {option.split("=")[0] for option in extra}
-    options = [option for option in settings(port, token) if option.split("=")[0] not in given]
+    options = [option for option in settings(port) if option.split("=")[0] not in given]
     options += extra
-    log = None if given.intersection(TALKATIVE) else log_for(f"lab-{port}")
 
-    def tell() -> None:
+    def listens(at: int) -> None:
+        page = address(at, token)
         print(f"JupyterLab answers at\n\n    {page}\n\nStop it with Ctrl+C.", flush=True)
-        if browser:
-            webbrowser.open(page)
+        threading.Thread(target=meanwhile, args=(page if browser else "",), daemon=True).start()
 
-    when_it_answers(port, tell)
-    if log is None:
-        return serve(options)
+    if given.intersection(TALKATIVE):
+        return serve(options, listens)
     # Its warnings are meant for those who run servers: certificates, signatures, requests.
+    log = log_for("lab")
     with errors_go_to(log):
-        code = serve(options)
+        code = serve(options, listens)
     if code:
         print(f"JupyterLab ended:\n{tail(log, 4)}\nAll it said is in {log}", file=sys.stderr)
     return code
 
 
-def serve(options: list[str]) -> int:
-    """Run JupyterLab until it ends; returns its exit status, 1 where it broke."""
+def meanwhile(page: str) -> None:
+    """Open a page in a browser, if any, and build what set-up has left for this time."""
+    if page:
+        webbrowser.open(page)
+    if not state.horovod_settled():
+        print("Horovod is built meanwhile, in a few minutes; until then it is left out.")
+        horovod.ensure(quiet=True)
+
+
+def serve(options: list[str], listens: Callable[[int], None]) -> int:
+    """Run JupyterLab until it ends; returns its exit status, 1 where it broke.
+
+    listens: told the port as soon as one is taken.
+    """
     from jupyterlab.labapp import LabApp
 
     try:
-        LabApp.launch_instance(options)
+        server = LabApp.initialize_server(options)
+        listens(server.port)
+        server.start()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except Exception:

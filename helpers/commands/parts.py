@@ -2,8 +2,7 @@
 
 It takes hours. Each test is noted as it ends, under the commit that was tested, so a run that was
 ended loses the one test that ran. The next one on the same commit leaves out what passed, and runs
-what failed, was skipped or never ran. Noted are single tests and not modules: the longest modules
-take more than a part, and a part may end in the middle of one.
+what failed, was skipped or never ran.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ from typing import NamedTuple
 from helpers.commands.changed import git
 
 KEPT = ".pytest_cache/all"  # from the course's folder; git ignores it, and no clone has it
-SECONDS = 30 * 60  # a part of the real tests
-MORE = 75  # pytest's exit status where a part is over, and not all tests
 MODULES = 8  # that the account names
 
 
@@ -64,21 +61,17 @@ class Notes:
                     found[test] = Ended(how, why)
         return found
 
-    def forget_failures(self) -> None:
-        """Have what did not pass run again."""
+    def begin(self) -> None:
+        """Have what did not pass run again; in files, so that all workers leave out the same."""
         passed = [(test, *end) for test, end in self.ended().items() if end.how == "passed"]
         text = "".join(json.dumps(line) + "\n" for line in passed)
         self._file.write_text(text, encoding="utf-8")
-
-    def begin_part(self) -> None:
-        """Fix what the next part leaves out; in a file, so that all workers leave out the same."""
-        (self.folder / "left_out.json").write_text(json.dumps([*self.ended()]), encoding="utf-8")
+        names = json.dumps([test for test, *_ in passed])
+        (self.folder / "left_out.json").write_text(names, encoding="utf-8")
 
     def left_out(self) -> set[str]:
-        """What this part leaves out."""
-        with contextlib.suppress(FileNotFoundError):
-            return set(json.loads((self.folder / "left_out.json").read_text(encoding="utf-8")))
-        return set()
+        """What had passed before this run."""
+        return set(json.loads((self.folder / "left_out.json").read_text(encoding="utf-8")))
 
 
 def notes_of_this_commit(root: Path) -> Notes | None:

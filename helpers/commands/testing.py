@@ -158,15 +158,16 @@ def run_tests(choice: Choice, arguments: Sequence[str]) -> int:
         started = time.monotonic()
         outcomes.append(Outcome(name, check() == 0, time.monotonic() - started))
     told: dict[str, list[str]] = {}
+    everything = choice.whole and not arguments
     if nothing_reached(choice.reach):
         print("No test is reached by what differs.")
-    elif choice.thorough and choice.whole and not arguments:
-        outcomes += run_in_parts(choice, told)
+    elif choice.thorough and everything:
+        outcomes += run_what_is_left(choice, told)
     else:
         outcomes += run_kinds(choice, arguments, told)
     _summary(outcomes, told, choice.reach)
     passed = all(outcome.passed for outcome in outcomes)
-    if passed and choice.whole and not arguments:
+    if passed and everything:
         note_passed()
     return 0 if passed else 1
 
@@ -186,35 +187,24 @@ def run_kinds(
         outcomes.append(Outcome(name, code in (0, NOTHING), time.monotonic() - started))
         if code == STOPPED or (code and {"-x", "--exitfirst"} & {*arguments}):
             break
-    if set(codes) == {NOTHING}:
+    if set(codes) == {NOTHING} and not choice.thorough:
         return [Outcome("tests: there is none such", False, 0.0)]
     return outcomes
 
 
-def run_in_parts(choice: Choice, told: dict[str, list[str]]) -> list[Outcome]:
-    """Run each kind of test, real ones in parts, but for what passed earlier on this commit."""
+def run_what_is_left(choice: Choice, told: dict[str, list[str]]) -> list[Outcome]:
+    """Run each kind of test, but for what passed earlier on this commit."""
     notes = parts.notes_of_this_commit(ROOT)
     if notes is None:
         print("Something is not committed, so what passes is not kept for the next time.")
         folder = Path(tempfile.mkdtemp(prefix="course-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         notes = parts.Notes(folder)
-    notes.forget_failures()
-    started, code = time.monotonic(), 0
-    for kind, name in KINDS.items():
-        code = parts.MORE
-        while code == parts.MORE:
-            print(f"— {name} (pytest), {len(notes.ended()):,} are done", flush=True)
-            notes.begin_part()
-            command = pytest_command(kind, choice, [f"--notes={notes.folder}"], ["tests"])
-            if kind == "real":
-                command.append(f"--part={parts.SECONDS}")
-            code, told[name] = run_pytest(command)
-        if code == STOPPED:
-            break
+    notes.begin()
+    print(f"{len(notes.ended()):,} tests have passed on this commit before.", flush=True)
+    outcomes = run_kinds(choice, [f"--notes={notes.folder}"], told)
     whole, told["on this commit"] = parts.account(notes, KINDS)
-    good = whole and code in (0, NOTHING)
-    return [Outcome("tests, all", good, time.monotonic() - started)]
+    return [*outcomes, Outcome("tests, all of this commit", whole, 0.0)]
 
 
 def checks(choice: Choice) -> list[tuple[str, Callable[[], int]]]:

@@ -18,19 +18,12 @@ def end_with_parent() -> None:
     """Wait until the parent's end of the pipe closes, then end the whole group."""
     while os.read(0, 1024):
         pass
-    if os.name == "nt":
-        os._exit(1)
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
-def main() -> int:
-    if os.name != "nt":
-        os.setsid()
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    return subprocess.call(sys.argv[1:], stdin=subprocess.DEVNULL)
-
-
 if __name__ == "__main__":
-    code = main()
+    os.setsid()
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    code = subprocess.call(sys.argv[1:], stdin=subprocess.DEVNULL)
     # The watching thread sits in a read; ending at once spares the interpreter the wait for it.
     os._exit(code if code >= 0 else 128 - code)

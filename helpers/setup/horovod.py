@@ -13,16 +13,16 @@ import platform
 import re
 import shutil
 import sysconfig
-import tarfile
 import tempfile
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from helpers.setup import disk, packages, places, reasons
-from helpers.setup.errors import DiskFull, SetupFailed
+from helpers.setup import packages, places, state, system
+from helpers.setup.lock import locked
 from helpers.setup.machine import usable_cores, usable_memory
-from helpers.setup.progress import Step, run
-from helpers.setup.reasons import first_error
+from helpers.setup.progress import SetupFailed, Step, run
 
 FLAGS = {
     "HOROVOD_WITH_GLOO": "1",
@@ -32,6 +32,11 @@ FLAGS = {
     "HOROVOD_WITHOUT_MXNET": "1",
     "HOROVOD_CPU_OPERATIONS": "GLOO",
 }
+# What a compiler, a linker or CMake says of the trouble, and what a full disk and a network do.
+COMPLAINT = re.compile(
+    r"\berror: |CMake Error|^ERROR: |^[\w./-]*\bld(\.\w+)?: (?!warning)|No space left on device"
+    r"|^make: \*\*\* No rule"
+)
 
 
 class Edit(NamedTuple):
@@ -93,6 +98,98 @@ EDITS = (
 )
 
 
+def ensure(quiet: bool = False) -> None:
+    """Install Horovod where it can be built; where it cannot, say so and go on.
+
+    Runs in the environment's own Python. quiet: only the end is shown.
+    """
+    step = Step("[3/3] Horovod", quiet)
+    with locked(places.cache() / "horovod.lock", "Horovod is being built by another set-up."):
+        outcome = _installed(step)
+    state.save({**state.load(), "horovod": outcome})
+    step.done("left out" if "missing" in outcome else "done")
+    if "missing" in outcome:
+        print(f"      {outcome['missing']}", flush=True)
+
+
+def _installed(step: Step) -> dict[str, str]:
+    """Returns {"wheel": …}, or {"missing": a sentence, "wants" or "log": when to try again}."""
+    home = places.cache() / cache_key()
+    log = home.with_name(f"{home.name}.log")
+    log.unlink(missing_ok=True)
+    try:
+        wheel = next(home.glob("*.whl"), None)
+        if wheel is None:
+            if missing := system.obtain_build_tools(log, step):
+                return {"missing": missing, "wants": "tools"}
+            wheel = build(home, log, step)
+        call = [*packages.pip(), "install", "--no-deps", "--force-reinstall", str(wheel)]
+        if run(call, log, step, packages.clean_env()):
+            raise failed("Horovod's wheel could not be installed", log)
+        if not packages.loads(True, log, step):
+            run([*packages.pip(), "uninstall", "-y", "horovod"], log, step, packages.clean_env())
+            wheel.unlink()
+            raise failed("Horovod does not load here", log)
+    except SetupFailed as failure:
+        return {"missing": f"{failure} Delete {log} to have it tried again.", "log": str(log)}
+    return {"wheel": str(wheel)}
+
+
+def cache_key() -> str:
+    """What a built wheel fits: versions, platform, C library, and how it was built."""
+    recipe = hashlib.sha256(repr((EDITS, sorted(FLAGS.items()))).encode()).hexdigest()[:8]
+    machine = "-".join((sysconfig.get_platform(), *(part for part in platform.libc_ver() if part)))
+    return (
+        f"{state.pinned('horovod').replace('==', '-')}-py{state.version()}-torch{torch_build()}"
+        f"-tf{version('tensorflow')}-{machine}-{recipe}"
+    )
+
+
+def torch_build() -> str:
+    """torch's version that names its build, such as 2.13.0+cpu or 2.13.0+cu130.
+
+    The package's own leaves that out where it came from the usual place.
+    """
+    spec = find_spec("torch")
+    assert spec is not None and spec.origin is not None
+    text = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
+    return re.findall(r"^__version__ = ['\"](.+?)['\"]", text, re.MULTILINE)[0]
+
+
+def build(home: Path, log: Path, step: Step) -> Path:
+    """Download, edit and compile; returns the wheel, in the cache.
+
+    The work happens in a folder of its own, and only a finished wheel is moved to its place.
+    Raises SetupFailed with one sentence where it does not work out.
+    """
+    work = home.with_name("build")
+    shutil.rmtree(work, ignore_errors=True)  # left by a set-up that was cut off
+    if " " in str(work):  # Horovod's build hands paths to the compiler unquoted
+        work = Path(tempfile.mkdtemp())
+    work.mkdir(parents=True, exist_ok=True)
+    # Through this link the environment's path has no space either.
+    linked = work / "environment"
+    linked.symlink_to(places.environment(), target_is_directory=True)
+    env = build_env(linked / "bin", work)
+    pip = ["nice", "-n19", str(linked / "bin" / "python"), "-m", "pip"]  # a lesson may be open
+    try:
+        # pip reads a source's metadata by running its setup.py, which needs what is in our
+        # environment: hence no isolation.
+        fetch = ["download", "--no-deps", "--no-build-isolation", "--no-binary", "horovod"]
+        if run([*pip, *fetch, "-d", str(work), state.pinned("horovod")], log, step, env):
+            raise failed("Horovod's source could not be downloaded", log)
+        shutil.unpack_archive(next(work.glob("horovod-*.tar.gz")), work / "source")
+        source = next((work / "source").iterdir())
+        apply_edits(source)
+        make = ["wheel", "-v", "--no-deps", "--no-build-isolation", "-w", str(work), str(source)]
+        if run([*pip, *make], log, step, env, shown=r"\s*\[ *\d+%\]"):
+            raise failed("Horovod did not compile on this machine", log)
+        wheel = next(work.glob("*.whl"))
+        return packages.keep(wheel, home / wheel.name)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
 def apply_edits(source: Path) -> None:
     """Make the edits in an unpacked source; raises SetupFailed where a text is not as expected."""
     for edit in EDITS:
@@ -106,138 +203,27 @@ def apply_edits(source: Path) -> None:
         path.write_text(text.replace(edit.old, edit.new), encoding="utf-8")
 
 
-def wanted_version() -> str:
-    """The version pinned in constraints.txt."""
-    text = (places.ROOT / "constraints.txt").read_text(encoding="utf-8")
-    found = re.search(r"^horovod==(\S+)", text, re.MULTILINE)
-    if found is None:
-        raise SetupFailed("constraints.txt pins no version of horovod; put its line back.")
-    return found.group(1)
-
-
-def cache_key(python_tag: str, installed: dict[str, str]) -> str:
-    """What a built wheel fits: versions, platform, C library, and how it was built."""
-    recipe = hashlib.sha256(repr((EDITS, sorted(FLAGS.items()))).encode()).hexdigest()[:8]
-    system = "-".join((sysconfig.get_platform(), *(part for part in platform.libc_ver() if part)))
-    return (
-        f"horovod-{wanted_version()}-py{python_tag}-torch{installed['torch']}"
-        f"-tf{installed['tensorflow']}-{system}-{recipe}"
-    )
-
-
-def cached(key: str) -> Path | None:
-    """The wheel built earlier for this key."""
-    return next(iter(sorted((places.cache() / key).glob("*.whl"))), None)
-
-
-def jobs() -> int:
-    """Compilers at once: one a core, and no more than memory allows at 2 GB each."""
-    return max(1, min(round(usable_cores()), (usable_memory() or 4 << 30) // (2 << 30)))
-
-
-def told_by_make(line: str) -> str | None:
-    """make's percentage and the file, as in `45 % mpi_ops.cc`; None for other lines."""
-    found = re.match(r"\[\s*(\d+)%\] \S+.*?([\w.+-]+)$", line)
-    return f"{found.group(1)} % {found.group(2).removesuffix('.o')}" if found else None
-
-
-def unpack(archive: Path, folder: Path) -> Path:
-    """Unpack a source distribution; returns the one folder in it."""
-    with tarfile.open(archive) as tar:
-        if hasattr(tarfile, "data_filter"):
-            tar.extractall(folder, filter="data")
-        else:  # Python 3.11.0 to 3.11.3
-            tar.extractall(folder)
-    return next(path for path in folder.iterdir() if path.is_dir())
-
-
-def workshop() -> Path:
-    """A fresh folder to build in, in the cache; elsewhere where the cache's path has a space.
-
-    Horovod's build hands paths to the compiler unquoted.
-    """
-    home, prefix = places.cache(), "build-"
-    if " " in str(home):
-        own = hashlib.sha256(str(home).encode()).hexdigest()[:8]
-        home, prefix = Path(tempfile.gettempdir()), f"{places.NAME}-build-{own}-"
-    for stale in home.glob(f"{prefix}*"):  # left by a set-up that was cut off
-        shutil.rmtree(stale, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=prefix, dir=home))
-
-
 def build_env(bin_folder: Path, work: Path) -> dict[str, str]:
     """The environment variables for building with the commands in `bin_folder`.
 
     What the user set for a build of their own, such as operations on GPUs, is left out.
     """
+    # Compilers at once: one a core, and no more than memory allows at 2 GB each.
+    jobs = max(1, min(round(usable_cores()), (usable_memory() or 4 << 30) // (2 << 30)))
     env = packages.clean_env()
     return {
         **{name: value for name, value in env.items() if not name.startswith("HOROVOD_")},
         **FLAGS,
         "PATH": f"{bin_folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "HOROVOD_CMAKE": str(bin_folder / "cmake"),
-        "MAKEFLAGS": f"-j{jobs()}",
+        "MAKEFLAGS": f"-j{jobs}",
         "TMPDIR": str(work),
     }
 
 
-def build(environment: Path, key: str, log: Path, step: Step) -> Path:
-    """Download, edit and compile; returns the wheel in the cache.
-
-    The work happens in a folder of its own, and only a finished wheel is moved to its place.
-    Raises SetupFailed with one sentence where it does not work out.
-    """
-    disk.look_before_horovod()
-    work = workshop()
-    # Through this link the environment's path has no space either.
-    linked = work / "environment"
-    linked.symlink_to(environment, target_is_directory=True)
-    env = build_env(places.scripts(linked), work)
-    pip = packages.pip(linked)
-    try:
-        wanted = f"horovod=={wanted_version()}"
-        # pip reads a source's metadata by running its setup.py, which needs what is in our
-        # environment: hence no isolation.
-        fetch = ["download", "--no-deps", "--no-build-isolation", "--no-binary", "horovod"]
-        if run([*pip, *fetch, "-d", str(work), wanted], log, step, env=env) != 0:
-            raise failed("Horovod's source could not be downloaded", log)
-        source = unpack(next(work.glob("horovod-*.tar.gz")), work / "source")
-        apply_edits(source)
-        make = ["wheel", "-v", "--no-deps", "--no-build-isolation", "-w", str(work), str(source)]
-        if run([*pip, *make], log, step, told_by_make, env) != 0:
-            raise failed("Horovod did not compile on this machine", log)
-        return keep(next(work.glob("*.whl")), places.cache() / key)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
 def failed(what: str, log: Path) -> SetupFailed:
-    """What to raise for a command that failed; the reason is the disk, the network or a line."""
-    if reasons.disk_was_full(log):
-        return DiskFull(f"{what}. {disk.full()}")
-    if sentence := reasons.unconnected(log):
-        return SetupFailed(f"{what}. {sentence}")
-    return SetupFailed(f"{what} ({first_error(log)}).")
-
-
-def keep(wheel: Path, home: Path) -> Path:
-    """Copy a wheel into the cache, where it appears whole or not at all."""
-    home.mkdir(parents=True, exist_ok=True)
-    partial = home / f"{wheel.name}.part"
-    shutil.copyfile(wheel, partial)
-    os.replace(partial, home / wheel.name)
-    return home / wheel.name
-
-
-def install(environment: Path, wheel: Path, log: Path, step: Step) -> None:
-    """Put a built wheel into the environment."""
-    call = [*packages.pip(environment), "install", "--no-deps", "--force-reinstall", str(wheel)]
-    with packages.scratch(environment) as env:
-        if run(call, log, step, lambda line: None, env) != 0:
-            raise failed("Horovod's wheel could not be installed", log)
-
-
-def uninstall(environment: Path, log: Path, step: Step) -> None:
-    call = [*packages.pip(environment), "uninstall", "-y", "horovod"]
-    with packages.scratch(environment) as env:
-        run(call, log, step, lambda line: None, env)
+    """What to raise for a command that failed: with its first complaint and what stands below."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    found = [number for number, line in enumerate(lines) if COMPLAINT.search(line.strip())]
+    said = " ".join(" ".join(lines[found[0] : found[0] + 3]).split())[:300] if found else ""
+    return SetupFailed(f"{what} ({said or f'the whole log is {log}'}).")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +14,8 @@ def locked(path: Path, waiting: str = "") -> Iterator[None]:
     """Hold the lock file at `path`; where another process holds it, wait, and say `waiting` first.
 
     The file stays: removing it would let two processes lock two files of the same name.
-    Where the system has no `flock` (Windows, some network disks), nothing is locked.
+    Where the disk has no `flock`, as some network disks, nothing is locked.
     """
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:

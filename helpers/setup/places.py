@@ -18,9 +18,17 @@ def in_conda() -> bool:
 
 def environment() -> Path:
     """The folder of the course's Python environment: `.venv`, or the active conda environment."""
-    if in_conda():
-        return Path(os.environ["CONDA_PREFIX"])
-    return ROOT / ".venv"
+    return Path(os.environ["CONDA_PREFIX"]) if in_conda() else ROOT / ".venv"
+
+
+def scripts() -> Path:
+    """The folder of the environment's commands."""
+    return environment() / "bin"
+
+
+def python() -> Path:
+    """The environment's interpreter."""
+    return scripts() / "python"
 
 
 def grades() -> bool:
@@ -28,38 +36,19 @@ def grades() -> bool:
     return (ROOT / "helpers" / "instructor").is_dir()
 
 
-def scripts(environment: Path) -> Path:
-    """The folder of an environment that holds its commands."""
-    return environment / ("Scripts" if os.name == "nt" else "bin")
-
-
-def python(environment: Path) -> Path:
-    """The interpreter of an environment."""
-    if os.name != "nt":
-        return environment / "bin" / "python"
-    return environment / "python.exe" if in_conda() else environment / "Scripts" / "python.exe"
-
-
 def cache() -> Path:
     """The user's cache folder for the course; it need not exist yet."""
     if os.environ.get("XDG_CACHE_HOME"):
         return Path(os.environ["XDG_CACHE_HOME"]) / NAME
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / NAME
-    if os.name == "nt" and os.environ.get("LOCALAPPDATA"):
-        return Path(os.environ["LOCALAPPDATA"]) / NAME
-    return Path.home() / ".cache" / NAME
+    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / NAME
 
 
 def data() -> Path:
     """The user's data folder for the course, which outlives the course's; it need not exist yet."""
     if os.environ.get("XDG_DATA_HOME"):
         return Path(os.environ["XDG_DATA_HOME"]) / NAME
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / NAME
-    if os.name == "nt" and os.environ.get("APPDATA"):
-        return Path(os.environ["APPDATA"]) / NAME
-    return Path.home() / ".local" / "share" / NAME
+    mac = sys.platform == "darwin"
+    return Path.home() / ("Library/Application Support" if mac else ".local/share") / NAME
 
 
 def logs() -> Path:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-import queue
+import re
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 GUARD = Path(__file__).with_name("guard.py")
 PLAIN_EVERY = 30.0  # seconds between two lines where a line cannot be rewritten
+
+
+class SetupFailed(Exception):
+    """Set-up cannot go on; the message says what is wrong and what to do."""
 
 
 def base_python() -> str:
@@ -27,26 +30,29 @@ def clock(seconds: float) -> str:
 
 
 class Step:
-    """One numbered step: a line that is rewritten in a terminal, and a few lines elsewhere."""
+    """One numbered step: a line that is rewritten in a terminal, and a few lines elsewhere.
 
-    def __init__(self, title: str) -> None:
-        self.title = title
-        self.started = time.monotonic()
-        self.shown = self.started
-        self.rewrites = sys.stdout.isatty() and not os.environ.get("CI")
-        self._write(f"{title} …")
+    quiet: only its end is shown, as where something else uses the terminal meanwhile.
+    """
 
-    def note(self, words: str) -> None:
+    def __init__(self, title: str, quiet: bool = False) -> None:
+        self.title, self.quiet = title, quiet
+        self.said = ""  # the last line of what runs
+        self.started = self.shown = time.monotonic()
+        self.rewrites = sys.stdout.isatty() and not os.environ.get("CI") and not quiet
+        if not quiet:
+            self._write(f"{title} …")
+
+    def show(self) -> None:
         """Show how far the step is; elsewhere than in a terminal, only now and then."""
         now = time.monotonic()
-        line = f"{self.title} … {clock(now - self.started)} {words}"
-        if self.rewrites:
-            self._write(line)
-        elif now - self.shown >= PLAIN_EVERY:
-            self.shown = now
-            self._write(line)
+        if self.quiet or not (self.rewrites or now - self.shown >= PLAIN_EVERY):
+            return
+        self.shown = now
+        self._write(f"{self.title} … {clock(now - self.started)} {self.said[:100]}")
 
     def done(self, words: str = "done") -> None:
+        """Show how the step has ended."""
         self._write(f"{self.title}: {words} ({clock(time.monotonic() - self.started)})")
         if self.rewrites:
             print(flush=True)
@@ -70,18 +76,17 @@ def run(
     command: Sequence[str | os.PathLike[str]],
     log: Path,
     step: Step,
-    describe: Callable[[str], str | None] = lambda line: line,
     env: Mapping[str, str] | None = None,
+    shown: str = r"\s*\S",
 ) -> int:
-    """Run a command, append its output to `log`, and show what `describe` makes of its lines.
+    """Run a command, append its output to `log`, and show its last line and the time.
 
     The command ends with this process, however this process ends (see guard.py).
-    Returns the exit status.
+    shown: what lines to be shown begin with. Returns the exit status.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8", errors="replace") as file:
+    with log.open("a", encoding="utf-8", errors="replace", buffering=1) as file:
         file.write("$ " + " ".join(str(part) for part in command) + "\n")
-        file.flush()
         process = subprocess.Popen(
             [base_python(), "-I", "-S", str(GUARD), *map(str, command)],
             stdin=subprocess.PIPE,
@@ -93,41 +98,25 @@ def run(
             env=None if env is None else dict(env),
         )
         assert process.stdin is not None and process.stdout is not None
+        over = threading.Event()
+        watch = threading.Thread(target=_show_until, args=(step, over), daemon=True)
+        watch.start()
         try:
-            _follow(process.stdout, file, step, describe)
+            for line in process.stdout:
+                file.write(line)
+                if re.match(shown, line):
+                    step.said = line.strip()
             return process.wait()
         finally:
             process.stdin.close()  # ends the command where we leave early
+            over.set()
+            watch.join()
             process.wait()
 
 
-def _follow(
-    output: IO[str], file: IO[str], step: Step, describe: Callable[[str], str | None]
-) -> None:
-    """Copy lines to the log until the output ends; the clock moves on while there are none."""
-    lines: queue.Queue[str | None] = queue.Queue()
-
-    def read() -> None:
-        for line in output:
-            lines.put(line)
-        lines.put(None)
-
-    threading.Thread(target=read, daemon=True).start()
-    words = ""
-    while True:
-        try:
-            line = lines.get(timeout=1.0)
-        except queue.Empty:
-            step.note(words)
-            continue
-        if line is None:
-            return
-        file.write(line)
-        file.flush()
-        said = describe(line.strip())
-        if said:
-            words = said
-            step.note(words)
+def _show_until(step: Step, over: threading.Event) -> None:
+    while not over.wait(0.5):
+        step.show()
 
 
 def tail(log: Path, lines: int = 12) -> str:

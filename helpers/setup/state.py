@@ -5,41 +5,52 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
-from helpers.setup import disk, places, system, wanted
+from helpers.setup import places, system
 
 VERSIONS = ("3.11", "3.12", "3.13")  # what the pinned set is for
 ACCEPTED = "Python 3.11, 3.12 or 3.13"
 
 
+def dependencies() -> list[str]:
+    """What pyproject.toml asks for, as pip reads it."""
+    with (places.ROOT / "pyproject.toml").open("rb") as file:
+        wanted: list[str] = tomllib.load(file)["project"]["dependencies"]
+    return wanted
+
+
+def pinned(package: str) -> str:
+    """A package at its version in constraints.txt, as in torch==2.13.0."""
+    text = (places.ROOT / "constraints.txt").read_text(encoding="utf-8")
+    return re.findall(rf"^{package}==\S+", text, re.MULTILINE)[0]
+
+
 def key() -> str:
     """What was asked for: changes with the dependencies and with the pinned versions."""
-    pinned = (places.ROOT / "constraints.txt").read_bytes()
-    return hashlib.sha256(json.dumps(wanted.dependencies()).encode() + pinned).hexdigest()[:16]
+    pins = (places.ROOT / "constraints.txt").read_bytes()
+    return hashlib.sha256(json.dumps(dependencies()).encode() + pins).hexdigest()[:16]
 
 
-def path(environment: Path) -> Path:
-    return environment / "course.json"
-
-
-def load(environment: Path) -> dict[str, Any] | None:
-    """The recorded state, or None where there is none or it cannot be read."""
+def load() -> dict[str, Any]:
+    """The environment's recorded state; empty where there is none, or it cannot be read."""
     try:
-        state = json.loads(path(environment).read_text(encoding="utf-8"))
+        known = json.loads((places.environment() / "course.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return None
-    return state if isinstance(state, dict) else None
+        return {}
+    return known if isinstance(known, dict) else {}
 
 
-def save(environment: Path, state: dict[str, Any]) -> None:
+def save(known: dict[str, Any]) -> None:
     """Replace the recorded state in one move, so that it is never half written."""
-    temporary = path(environment).with_suffix(f".{os.getpid()}")
+    temporary = places.environment() / f"course.{os.getpid()}"
     try:
-        temporary.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
-        os.replace(temporary, path(environment))
+        temporary.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+        os.replace(temporary, temporary.with_suffix(".json"))
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
@@ -50,45 +61,37 @@ def version() -> str:
     return f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
-def horovod_settled(state: dict[str, Any]) -> bool:
+def complete() -> dict[str, Any]:
+    """What is recorded once the packages are in and were seen to load."""
+    return {"packages": key(), "python": version(), "root": str(places.ROOT)}
+
+
+def installed() -> bool:
+    """Whether the packages are in, of the environment that this Python is of; takes milliseconds.
+
+    The shell script starts the environment's own Python wherever it exists.
+    """
+    inside = Path(sys.prefix).resolve() == places.environment().resolve()
+    return inside and complete().items() <= load().items()
+
+
+def horovod_settled() -> bool:
     """Whether Horovod is in, or is known to be out and nothing has changed since."""
-    horovod = state.get("horovod")
-    if not isinstance(horovod, dict):
-        return False
-    if "wheel" in horovod:
-        return True
+    horovod = load().get("horovod", {})
     if horovod.get("wants") == "tools":
-        return bool(system.missing_build_tools(system.headers()))
-    if horovod.get("wants") == "room":
-        return disk.free(places.cache()) < disk.HOROVOD
+        return bool(system.missing_build_tools())
     # A failed build is tried again once its log is gone.
-    return not horovod.get("log") or Path(horovod["log"]).exists()
+    return "wheel" in horovod or Path(horovod.get("log", "")).is_file()
 
 
 def ready() -> bool:
-    """Whether everything is installed and was seen to work; costs milliseconds.
-
-    True only when it runs in the environment's own Python: the shell script starts that one
-    wherever it exists.
-    """
-    environment = places.environment()
-    if not environment.exists() or Path(sys.prefix).resolve() != environment.resolve():
-        return False
-    state = load(environment)
-    return (
-        state is not None
-        and state.get("python") == version()
-        and state.get("root") == str(places.ROOT)
-        and state.get("packages") == key()
-        and state.get("checked") == state.get("packages")
-        and horovod_settled(state)
-    )
+    """Whether there is nothing left for set-up to do."""
+    return installed() and horovod_settled()
 
 
 def horovod_missing() -> str | None:
     """Why Horovod is left out, in one sentence; None where it is installed."""
-    state = load(places.environment()) or {}
-    horovod = state.get("horovod") or {}
+    horovod = load().get("horovod", {})
     if "wheel" in horovod:
         return None
-    return str(horovod.get("missing", "Horovod is not installed."))
+    return str(horovod.get("missing", "Horovod is not built yet: ./course lab does, in minutes."))

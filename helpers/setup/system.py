@@ -7,43 +7,23 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from helpers.setup import places
 from helpers.setup.progress import Step, run
 
-# What each tool is called by the package managers that we know. None: it has no such package.
-PACKAGES: dict[str, dict[str, str | None]] = {
-    "apt-get": {
-        "a C++ compiler": "g++",
-        "make": "make",
-        "Python's headers": "python3-dev",
-        "chromium": "chromium",
-        "bubblewrap": "bubblewrap",
-        "setpriv and unshare": "util-linux",
-        "SLURM": "slurm-wlm",
-        "munge": "munge",
-    },
-    "dnf": {
-        "a C++ compiler": "gcc-c++",
-        "make": "make",
-        "Python's headers": "python3-devel",
-        "chromium": "chromium",
-        "bubblewrap": "bubblewrap",
-        "setpriv and unshare": "util-linux",
-        "SLURM": "slurm slurm-slurmctld slurm-slurmd",
-        "munge": "munge",
-    },
-    "pacman": {
-        "a C++ compiler": "gcc",
-        "make": "make",
-        "Python's headers": None,
-        "chromium": "chromium",
-        "bubblewrap": "bubblewrap",
-        "setpriv and unshare": "util-linux",
-        "SLURM": None,
-        "munge": None,
-    },
+MANAGERS = ("apt-get", "dnf", "pacman")
+# What each tool is called by these package managers; "" where they have no such package.
+PACKAGES = {
+    "a C++ compiler": ("g++", "gcc-c++", "gcc"),
+    "make": ("make", "make", "make"),
+    "Python's headers": (f"python3.{sys.version_info[1]}-dev", "python3-devel", ""),
+    "chromium": ("chromium", "chromium", "chromium"),
+    "bubblewrap": ("bubblewrap", "bubblewrap", "bubblewrap"),
+    "setpriv and unshare": ("util-linux", "util-linux", "util-linux"),
+    "SLURM": ("slurm-wlm", "slurm slurm-slurmctld slurm-slurmd", ""),
+    "munge": ("munge", "munge", ""),
 }
 # What Debian starts as soon as it is installed, and at every start of the machine from then on.
 SERVICES = {"SLURM": ("slurmctld", "slurmd"), "munge": ("munge",)}
@@ -61,27 +41,18 @@ def compiler() -> str | None:
         and subprocess.run(["xcode-select", "-p"], capture_output=True).returncode
     ):
         return None
-    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
-        if name and (found := shutil.which(name)):
-            return found
-    return None
+    names = (os.environ.get("CXX"), "c++", "g++", "clang++")
+    return next((found for name in names if name and (found := shutil.which(name))), None)
 
 
-def headers() -> Path:
-    """Where the running Python's C headers are, if they are installed."""
-    return Path(sysconfig.get_paths()["include"]) / "Python.h"
-
-
-def missing_build_tools(header: Path) -> list[str]:
-    """What a C++ extension still needs; `header` is where Python.h should be."""
-    missing = []
-    if compiler() is None:
-        missing.append("a C++ compiler")
-    if shutil.which("make") is None:
-        missing.append("make")
-    if not header.exists():
-        missing.append("Python's headers")
-    return missing
+def missing_build_tools() -> list[str]:
+    """What a C++ extension of the running Python still needs."""
+    there = {
+        "a C++ compiler": compiler(),
+        "make": shutil.which("make"),
+        "Python's headers": Path(sysconfig.get_paths()["include"], "Python.h").exists(),
+    }
+    return [tool for tool, found in there.items() if not found]
 
 
 def browser() -> Path | None:
@@ -98,6 +69,11 @@ def browser() -> Path | None:
         if downloaded := sorted(folder.glob(pattern)):
             return downloaded[-1]
     return None
+
+
+def missing_browser() -> list[str]:
+    """What a test in a browser still needs here."""
+    return [] if browser() else ["chromium"]
 
 
 def missing_sandbox_tools() -> list[str]:
@@ -128,19 +104,11 @@ def install_line(tools: Sequence[str]) -> str:
         return ".venv/bin/playwright install chromium"  # Ubuntu's own is a snap: out of reach
     if sys.platform == "darwin":
         return "xcode-select --install"
-    for manager, names in PACKAGES.items():
-        wanted = " ".join(_packages(names, tools))
+    for number, manager in enumerate(MANAGERS):
+        wanted = " ".join(name for tool in tools if (name := PACKAGES[tool][number]))
         if shutil.which(manager) and wanted:
-            verb = "-S" if manager == "pacman" else "install"
-            return f"sudo {manager} {verb} {wanted}"
+            return f"sudo {manager} {'-S' if manager == 'pacman' else 'install'} {wanted}"
     return f"install {', '.join(tools)} with your system's package manager"
-
-
-def _packages(names: dict[str, str | None], tools: Sequence[str]) -> list[str]:
-    """What a package manager calls these tools; the headers are those of the running Python."""
-    found = [name for tool in tools if (name := names[tool])]
-    own = f"python3.{sys.version_info[1]}-dev"
-    return [own if name == "python3-dev" else name for name in found]
 
 
 def is_debian() -> bool:
@@ -158,34 +126,23 @@ def may_install() -> bool:
 
 def is_root() -> bool:
     """Whether this process is root's."""
-    return hasattr(os, "geteuid") and os.geteuid() == 0
+    return os.geteuid() == 0
 
 
-def install(tools: Sequence[str], log: Path, step: Step, recommended: bool = True) -> bool:
-    """Install these tools with apt-get. Returns whether that worked.
-
-    recommended: whether to install what Debian recommends beside them.
-    """
-    names = _packages(PACKAGES["apt-get"], tools)
+def install(tools: Sequence[str], log: Path, step: Step) -> None:
+    """Install these tools with apt-get."""
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    step.note(f"apt-get install {' '.join(names)}")
     # Lists may be old or missing in a container; where they cannot be renewed, try the old ones.
-    run(["apt-get", "update"], log, step, env=env)
+    run(["apt-get", "update"], log, step, env)
     # An installation that was interrupted is ended first; one at work, as after a start, is
     # waited for.
-    run(["dpkg", "--configure", "-a"], log, step, env=env)
+    run(["dpkg", "--configure", "-a"], log, step, env)
     call = ["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y"]
-    call += [] if recommended else ["--no-install-recommends"]
-    return run([*call, *names], log, step, env=env) == 0
-
-
-def stop_services(tools: Sequence[str], log: Path, step: Step) -> None:
-    """End the daemons that came with these tools, and keep them from starting with the machine.
-
-    The course starts its own, in a folder of theirs.
-    """
+    call += ["--no-install-recommends"] * ("SLURM" in tools or "munge" in tools)  # its databases
+    run([*call, *(PACKAGES[tool][0] for tool in tools)], log, step, env)
+    # Daemons that came along end, and stay so: the course starts its own, in a folder of theirs.
     names = [name for tool in tools for name in SERVICES.get(tool, ())]
-    if Path("/run/systemd/system").is_dir():
+    if names and Path("/run/systemd/system").is_dir():
         run(["systemctl", "disable", "--now", *names], log, step)
         return
     for name in names:
@@ -193,8 +150,45 @@ def stop_services(tools: Sequence[str], log: Path, step: Step) -> None:
             run(["service", name, "stop"], log, step)
 
 
-def header_of(python: Path) -> Path:
-    """Where the C headers of another interpreter are."""
-    code = "import sysconfig; print(sysconfig.get_paths()['include'])"
-    told = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
-    return Path(told.stdout.strip()) / "Python.h"
+def obtain_build_tools(log: Path, step: Step) -> str:
+    """Install what compiling needs where we may; returns a sentence on what is still missing."""
+    missing = missing_build_tools()
+    if missing and may_install():
+        install(missing, log, step)
+        missing = missing_build_tools()
+    if not missing:
+        return ""
+    return (
+        f"Horovod needs {' and '.join(missing)} to be built. "
+        f"Type this and repeat the command to have it: {install_line(missing)}"
+    )
+
+
+def obtain_for(command: str) -> None:
+    """Install what only this command needs where we may; elsewhere say what to type, and go on.
+
+    A browser and SLURM on Debian itself alone: those of its relatives no test has seen. A learner's
+    copy of the course does not grade, so it is told nothing.
+    """
+    if command == "test" and (places.ROOT / "tests").is_dir():
+        _obtain(missing_browser, "the browser test is", is_debian())
+        if sys.platform == "linux":
+            _obtain(missing_slurm_tools, "the tests on a SLURM of two nodes are", is_debian())
+    if places.grades() and sys.platform == "linux":
+        _obtain(missing_sandbox_tools, "./course grade and its tests are", True)
+    elif places.grades():
+        print("Grading in a sandbox needs Linux, so ./course grade and its tests are left out.")
+
+
+def _obtain(missing: Callable[[], list[str]], what: str, known: bool) -> None:
+    """Install the missing tools, where this system's are known to do; else tell what they cost."""
+    if (tools := missing()) and may_install() and known:
+        step = Step(f"{' and '.join(tools)}, which this command needs")
+        install(tools, places.logs() / "system.log", step)
+        tools = missing()
+        step.done("not to be had" if tools else "installed")
+    if tools:
+        print(
+            f"There is no {' and no '.join(tools)}, so {what} left out. To have "
+            f"{'it' if len(tools) == 1 else 'them'}: {install_line(tools)}"
+        )

@@ -80,7 +80,7 @@ def test_doctor_says_what_a_missing_slurm_costs(monkeypatch: pytest.MonkeyPatch)
 def test_doctor_names_launchers_that_are_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("helpers.setup.places.scripts", lambda environment: tmp_path)
+    monkeypatch.setattr("helpers.setup.places.scripts", lambda: tmp_path)
     (tmp_path / "torchrun").touch()
     found = doctor.find_launchers()
     assert (found.found, found.what) == (False, "torchrun")

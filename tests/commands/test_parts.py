@@ -80,15 +80,16 @@ def run(path: Path) -> tuple[bool, list[str], list[str]]:
     """Run what is left; whether all is well, what is said, and what ran."""
     path.write_text("")
     told: dict[str, list[str]] = {}
-    (outcome,) = testing.run_in_parts(Choice(thorough=True), told)
-    return outcome.passed, told["on this commit"], sorted(path.read_text().split())
+    outcomes = testing.run_what_is_left(Choice(thorough=True), told)
+    return (
+        all(outcome.passed for outcome in outcomes),
+        told["on this commit"],
+        sorted(path.read_text().split()),
+    )
 
 
 @pytest.mark.real
-def test_what_passed_is_not_run_again_and_a_part_may_end_anywhere(
-    ran: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parts, "SECONDS", 0)  # every part has one real test
+def test_what_passed_is_not_run_again(ran: Path) -> None:
     well, said, names = run(ran)
     assert names == ["test_good", "test_last", "test_mended", "test_moon", "test_plain"]
     assert not well and said == [
@@ -135,6 +136,6 @@ def test_a_line_that_a_kill_cut_short_is_no_line(tmp_path: Path) -> None:
     with (tmp_path / "ended.jsonl").open("a") as file:
         file.write('["a.py::two", "pas')
     assert list(notes.ended()) == ["a.py::one"]
-    notes.forget_failures()
+    notes.begin()
     notes.note("a.py::two", "passed")
     assert list(notes.ended()) == ["a.py::one", "a.py::two"]

@@ -113,5 +113,5 @@ def test_its_terminal_shows_the_address_and_nothing_else(
     assert process.wait(300) == 0
     assert shown == ["Stop it with Ctrl+C."]
     # It is all in a file.
-    (log,) = (home / "cache").glob("*/logs-*/lab-*.log")
+    (log,) = (home / "cache").glob("*/logs-*/lab.log")
     assert "404 GET /lsp/status" in log.read_text()

@@ -7,7 +7,6 @@ import platform
 import socket
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +14,7 @@ import pytest
 
 from helpers import bug_report, cli, doctor
 from helpers.doctor import Finding
-from helpers.setup import packages, places
+from helpers.setup import places
 from helpers.setup.private import cut
 
 USER, FULL, HOST = "adaxl", "Ada Xlovelace", "ada-thinkpad"
@@ -69,7 +68,7 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("pwd.getpwuid", lambda number: account)
     monkeypatch.setattr("helpers.setup.state.ready", lambda: False)
     monkeypatch.setattr(doctor, "LOOKS", LOOKS)
-    monkeypatch.setattr(packages, "site", lambda python: Path(sysconfig.get_path("purelib")))
+    monkeypatch.setattr(places, "environment", lambda: Path(sys.prefix))
     return home
 
 
@@ -125,12 +124,12 @@ def test_a_log_is_there_only_where_set_up_failed(
     old = written(ada, "old\n")
     assert "The end of packages.log:\nold" in bug_report.block()
     monkeypatch.setattr("helpers.setup.state.ready", lambda: True)
-    monkeypatch.setattr("helpers.setup.state.load", lambda environment: {})
+    monkeypatch.setattr("helpers.setup.state.load", lambda: {})
     assert "The end of" not in bug_report.block()
     horovod = old.with_name("horovod.log")
     horovod.write_text("CMake Error\n")
     state = {"horovod": {"log": str(horovod)}}
-    monkeypatch.setattr("helpers.setup.state.load", lambda environment: state)
+    monkeypatch.setattr("helpers.setup.state.load", lambda: state)
     assert "The end of horovod.log:\nCMake Error" in bug_report.block()
 
 

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from helpers.setup import places, reasons, state
+from helpers.setup import places, state
 
 PROJECT = tomllib.loads((places.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 OLDEST = tuple(f"{minor}.0" for minor in state.VERSIONS)  # of each minor version: 3.11.0, …
@@ -124,6 +124,6 @@ def test_pip_agrees_about_pins_that_are_not_installed(tmp_path: Path) -> None:
     call += ["--only-binary", ":all:", "--retries", "1", "--timeout", "20"]
     call += [part for system in SYSTEMS for part in ("--platform", system)]
     told = subprocess.run([*call, *away], capture_output=True, text=True)
-    if told.returncode and reasons.UNREACHED.search(told.stderr):
+    if told.returncode and "after connection broken by" in told.stderr:
         pytest.skip(f"pip reaches no package index here, so {len(away)} pins were not looked at")
     assert told.returncode == 0, told.stderr

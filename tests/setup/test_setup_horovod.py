@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from helpers.setup import disk, horovod, packages, places, progress, state, steps, system
-from helpers.setup.errors import DiskFull, SetupFailed
+from helpers.setup import horovod, packages, places, state, system
+from helpers.setup.progress import SetupFailed
 
 
 def source(folder: Path) -> Path:
@@ -44,67 +43,73 @@ def test_an_unexpected_source_is_refused(tmp_path: Path) -> None:
             horovod.apply_edits(folder)
 
 
-def test_builds_of_torch_have_their_own_wheels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Some say in their package's version what they are, some only in a file of theirs."""
-    for package, version in (("torch", "2.13.0"), ("tensorflow", "2.21.0")):
-        (tmp_path / f"{package}-{version}.dist-info").mkdir()
-        metadata = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
-        (tmp_path / f"{package}-{version}.dist-info" / "METADATA").write_text(metadata)
-    (tmp_path / "torch").mkdir()
-    monkeypatch.setattr(packages, "site", lambda python: tmp_path)
-    keys = set()
-    for build in ("2.13.0", "2.13.0+cpu", "2.13.0+cu130"):
-        (tmp_path / "torch" / "version.py").write_text(f"debug = False\n__version__ = '{build}'\n")
-        keys.add(horovod.cache_key("3.11", packages.versions(Path("python"))))
-    assert len(keys) == 3
-
-
-def test_horovod_waits_for_room_on_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment and a cache in which nothing is built; each command fails."""
     monkeypatch.setattr(places, "cache", lambda: tmp_path)
-    monkeypatch.setattr(disk, "free", lambda folder: 0.2e9)
-    monkeypatch.setattr(horovod, "run", lambda *_: pytest.fail("something was downloaded"))
-    with pytest.raises(DiskFull, match=r"about 1 GB while it is built, and 0\.2 GB is free"):
-        horovod.build(tmp_path, "key", tmp_path / "log", progress.Step("x"))
-    left_out = {"horovod": {"missing": "…", "wants": "room"}}
-    assert state.horovod_settled(left_out)
-    monkeypatch.setattr(disk, "free", lambda folder: 20e9)
-    assert not state.horovod_settled(left_out)
-
-
-def test_without_a_compiler_set_up_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(places, "cache", lambda: tmp_path)
-    monkeypatch.setattr(horovod, "cached", lambda key: None)
-    monkeypatch.setattr(
-        packages, "versions", lambda python: {"torch": "2.13.0", "tensorflow": "2.21.0"}
-    )
-    monkeypatch.setattr(packages, "python_version", lambda python: "3.11")
-    monkeypatch.setattr(system, "header_of", lambda python: tmp_path)
-    monkeypatch.setattr(system, "missing_build_tools", lambda header: ["a C++ compiler", "make"])
+    monkeypatch.setattr(places, "environment", lambda: tmp_path)
+    monkeypatch.setattr(horovod, "cache_key", lambda: "horovod-key")
+    monkeypatch.setattr(horovod, "run", lambda call, log, *_: log.write_text(SAID[0]))
+    monkeypatch.setattr(system, "missing_build_tools", lambda: [])
     monkeypatch.setattr(system, "may_install", lambda: False)
-    known = steps._horovod(tmp_path, {"packages": "x"})
-    assert known["horovod"]["wants"] == "tools"
-    assert state.load(tmp_path) == known
+    return tmp_path
+
+
+SAID = [""]
+CMAKE = """\
+  -- Unable to find cudart library.
+  CMake Deprecation Warning at third_party/gloo/CMakeLists.txt:1 (cmake_minimum_required):
+  CMake Error at /somewhere/FindPackageHandleStandardArgs.cmake:233 (message):
+    Could NOT find CUDAToolkit (missing: CUDAToolkit_INCLUDE_DIR CUDA_CUDART)
+    (found version "13.0.88")
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "quoted"),
+    [
+        (CMAKE, "Could NOT find CUDAToolkit (missing: CUDAToolkit_INCLUDE_DIR CUDA_CUDART)"),
+        ("ok\na.cc:3:1: error: expected ‘;’\nerror: exit 1\n", "(a.cc:3:1: error: expected ‘;’"),
+        ("/usr/bin/ld: cannot find -lgloo\ncollect2: error: ld\n", "(/usr/bin/ld: cannot find -l"),
+        ("as: No space left on device\n", "(as: No space left on device)"),
+        ("nothing\n", "the whole log is"),
+    ],
+)
+def test_without_horovod_set_up_goes_on_and_quotes_the_reason(
+    here: Path, log: str, quoted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    SAID[0] = log
+    horovod.ensure(quiet=True)
+    said = capsys.readouterr().out
+    assert "[3/3] Horovod: left out" in said and quoted in said
+    assert "Horovod's source could not be downloaded (" in said
+    assert said.endswith("horovod-key.log to have it tried again.\n")
+    missing = state.horovod_missing()
+    assert missing and missing in said and state.horovod_settled()
+    Path(state.load()["horovod"]["log"]).unlink()
+    assert not state.horovod_settled()
+    assert not list(here.glob("build"))
+
+
+def test_without_a_compiler_the_line_to_type_is_told(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(system, "missing_build_tools", lambda: ["a C++ compiler", "make"])
+    horovod.ensure()
+    assert state.load()["horovod"]["wants"] == "tools"
     assert "Horovod needs a C++ compiler and make to be built." in capsys.readouterr().out
 
 
-def test_the_line_to_type_fits_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    tools = ["a C++ compiler", "make"]
-    monkeypatch.setattr(sys, "platform", "linux")
-    for manager, line in (
-        ("apt-get", "sudo apt-get install g++ make"),
-        ("dnf", "sudo dnf install gcc-c++ make"),
-        ("pacman", "sudo pacman -S gcc make"),
-        ("none", "install a C++ compiler, make with your system's package manager"),
-    ):
-        monkeypatch.setattr(
-            system.shutil, "which", lambda name, manager=manager: name if name == manager else None
-        )
-        assert system.install_line(tools) == line
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert system.install_line(tools) == "xcode-select --install"
+def test_a_wheel_that_was_built_is_taken_and_one_that_does_not_load_is_not_kept(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = here / "horovod-key" / "horovod.whl"
+    wheel.parent.mkdir()
+    wheel.touch()
+    loads = [True, False]
+    monkeypatch.setattr(horovod, "run", lambda call, log, *_: log.write_text("") and 0)
+    monkeypatch.setattr(packages, "loads", lambda *_: loads.pop(0))
+    horovod.ensure()
+    assert state.load()["horovod"] == {"wheel": str(wheel)}
+    horovod.ensure()
+    assert "does not load here" in str(state.horovod_missing()) and not wheel.exists()

@@ -70,7 +70,7 @@ README = """\
 
 You need Linux (glibc 2.28 or newer), macOS 14 on Apple silicon, or WSL 2 on Windows; Python 3.11,
 3.12 or 3.13, and about 5 GB of disk, twice that where Linux gets PyTorch's CUDA build. The first
-start takes about ten minutes. Unpack later lessons into the same folder, in order: they use
+start takes a few minutes. Unpack later lessons into the same folder, in order: they use
 the same set-up.
 
 Write your answers into `lessons/{name}` and hand in that file. `helpers.check` tells whether an
