@@ -10,18 +10,22 @@ from pathlib import Path
 
 from helpers.instructor.build import ROOT, notebooks
 from helpers.instructor.build_notebook import read, text
-from helpers.instructor.site import contents
-from helpers.instructor.site.exercises_page import exercises_page
-from helpers.instructor.site.lesson_page import page
-from helpers.instructor.site.links import mended
-from helpers.instructor.site.settings import settings
-from helpers.instructor.site.start import parts, start
+from helpers.instructor.site.pages import exercises_page, mended, page
 
 MARK = ".course-site"  # in a folder that this made, and that it may replace
-CSS = Path(__file__).with_name("site.css")
+# The texts, by the captions that they stand under in the sidebar.
+TEXTS = {
+    "Lessons": ["lessons/*"],
+    "Beside the lessons": [
+        *("exercises", "docs/glossary", "docs/running", "docs/missing", "docs/benchmarks"),
+    ],
+    "For instructors": ["docs/instructors", "docs/hubs", "docs/sandbox"],
+    "For maintainers": ["docs/maintainers", "CONTRIBUTING", "docs/tests"],
+}
+FILES = ("LICENSE", "LICENSE-text", "CITATION.cff")  # to download
 
 
-def build_site(out: Path, root: Path = ROOT) -> int:
+def build_site(out: Path) -> int:
     """Make the site in the folder `out`; returns the number of its pages.
 
     A site that was there is replaced once the new one is whole. Raises ValueError with a sentence
@@ -35,79 +39,64 @@ def build_site(out: Path, root: Path = ROOT) -> int:
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".site-", dir=out.parent) as work:
         sources, made = Path(work, "sources"), Path(work, "made")
-        pages = write_sources(sources, root)
-        run_sphinx(sources, made, parts((root / "README.md").read_text("utf-8")).title)
+        pages = write_sources(sources)
+        run_sphinx(sources, made)
         (made / MARK).touch()
-        old = Path(work, "old")
         if out.exists():
-            os.replace(out, old)
+            os.replace(out, Path(work, "old"))
         os.replace(made, out)
     return pages
 
 
-def write_sources(folder: Path, root: Path) -> int:
+def write_sources(folder: Path) -> int:
     """Write what Sphinx reads, laid out as the course's folder is; returns the number of pages."""
-    listed, held = contents.sections(root), contents.held(root)
-    readme = parts((root / "README.md").read_text(encoding="utf-8"))
-    lessons = notebooks(root / "lessons")
-    texts = {
-        contents.START: start(readme, listed),
-        contents.EXERCISES: exercises_page(lessons),
-    }
-    for name in (name for names in listed.values() for name in names):
-        if name.endswith(".md") and name not in texts:
-            texts[name] = (root / name).read_text(encoding="utf-8")
+    lessons = notebooks(ROOT / "lessons")
+    named = [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in named}
+    texts["index.md"] = (ROOT / "README.md").read_text("utf-8") + "".join(map(_toctree, TEXTS))
+    texts["exercises.md"] = exercises_page(lessons)
+    files = [*FILES, *(f"docs/{p.name}" for p in (ROOT / "docs").iterdir() if p.suffix != ".md")]
+    held = {*texts, *files, *(f"lessons/{path.name}" for path in lessons)}
+    for part in ("docs", "lessons"):
+        (folder / part).mkdir(parents=True)
+    for name in files:
+        shutil.copyfile(ROOT / name, folder / name)
     for name, written in texts.items():
-        _write(folder / name, mended(written, name, held))
+        (folder / name).write_text(mended(written, name, held), encoding="utf-8")
     for path in lessons:
-        _write(folder / "lessons" / path.name, _lesson(path, root, held))
-    for name in held - texts.keys():
-        if not name.startswith("lessons/"):
-            _copy(root / name, folder / name)
-    _copy(CSS, folder / "_static" / CSS.name)
+        try:
+            made = page(read(path), read(ROOT / "solutions" / path.name))
+        except ValueError as error:
+            raise ValueError(f"lessons/{path.name}: {error}.") from error
+        for cell in made.cells:
+            if cell.cell_type == "markdown":
+                cell.source = mended(cell.source, f"lessons/{path.name}", held)
+        (folder / "lessons" / path.name).write_text(text(made), encoding="utf-8")
     return len(texts) + len(lessons)
 
 
-def _lesson(path: Path, root: Path, held: set[str]) -> str:
-    try:
-        made = page(read(path), read(root / "solutions" / path.name))
-    except ValueError as error:
-        raise ValueError(f"lessons/{path.name}: {error}.") from error
-    for cell in made.cells:
-        if cell.cell_type == "markdown":
-            cell.source = mended(cell.source, f"lessons/{path.name}", held)
-    return text(made)
+def _toctree(caption: str) -> str:
+    listed = "\n".join(TEXTS[caption])
+    return f"\n\n```{{toctree}}\n:hidden:\n:glob:\n:caption: {caption}\n\n{listed}\n```\n"
 
 
-def _write(path: Path, written: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(written, encoding="utf-8")
-
-
-def _copy(path: Path, to: Path) -> None:
-    to.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(path, to)
-
-
-def run_sphinx(sources: Path, out: Path, title: str) -> None:
+def run_sphinx(sources: Path, out: Path) -> None:
     """Make HTML of the sources. Raises ValueError with every warning, as none is harmless."""
     from sphinx.application import Sphinx
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
     said = io.StringIO()
     with patch_docutils(), docutils_namespace():
-        app = Sphinx(
+        Sphinx(
             srcdir=sources,
-            confdir=None,
+            confdir=Path(__file__).parent,
             outdir=out,
             doctreedir=out.with_name("doctrees"),
             buildername="html",
-            confoverrides=settings(title, "the maintainers of the course"),
             status=None,
             warning=said,
             freshenv=True,
-        )
-        app.build()
+        ).build()
     if said.getvalue():
         raise ValueError(f"Sphinx warns:\n{said.getvalue()}")
     for name in (".buildinfo", "objects.inv"):  # for builders and other projects

@@ -17,7 +17,8 @@ from site_pages import Page, pages, read, texts
 from helpers.checks import everything, lessons
 from helpers.instructor.build import notebooks
 from helpers.instructor.build_check import MARKS
-from helpers.instructor.site import build_site, contents
+from helpers.instructor.site import build_site
+from helpers.instructor.site.build import FILES
 
 pytestmark = [
     pytest.mark.slow,
@@ -47,34 +48,17 @@ def made(site: Path) -> dict[str, Page]:
 
 
 def test_each_text_and_each_lesson_has_its_page(made: dict[str, Page]) -> None:
-    listed = {name for names in contents.sections(ROOT).values() for name in names}
-    wanted = {PurePosixPath(name).with_suffix(".html").as_posix() for name in listed}
-    assert made.keys() - wanted == {"index.html", "search.html"}
+    texts = [*(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md", *SOLUTIONS]
+    wanted = {f"{p.parent.name}/" * (p.parent != ROOT) + f"{p.stem}.html" for p in texts}
+    wanted = {name.replace("solutions/", "lessons/") for name in wanted}
+    assert made.keys() - wanted == {"index.html", "search.html", "exercises.html"}
     assert wanted <= made.keys()
-    for path in SOLUTIONS:
-        first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"]
-        title = "".join(first).splitlines()[0].removeprefix("# ")
-        assert title in made[f"lessons/{path.stem}.html"].headings[0]
-
-
-def test_every_text_in_docs_has_a_place() -> None:
-    listed = {name for names in contents.sections(ROOT).values() for name in names}
-    there = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
-    assert len(there) >= 3 and there <= listed
-
-
-def test_the_start_page_leads_to_every_lesson(made: dict[str, Page]) -> None:
-    assert {f"lessons/{path.stem}.html" for path in SOLUTIONS} <= set(made["index.html"].links)
+    assert {name for name in wanted if "lessons/" in name} <= set(made["index.html"].links)
 
 
 def test_the_exercises_are_listed_with_links(made: dict[str, Page]) -> None:
     to_exercises = [link for link in made["exercises.html"].links if "#exercise-" in link]
     assert len(set(to_exercises)) >= len(everything())
-
-
-def as_list(pages: int | list[int]) -> list[int]:
-    """The pages of a word: the index has a number where there is one."""
-    return [pages] if isinstance(pages, int) else pages
 
 
 def test_what_unfolds_in_a_lesson_unfolds_on_its_page(site: Path) -> None:
@@ -85,49 +69,22 @@ def test_what_unfolds_in_a_lesson_unfolds_on_its_page(site: Path) -> None:
         assert shown.count("<details><summary>") >= written.count("<details><summary>") > 0
 
 
-def test_the_search_finds_a_word_of_a_lesson(site: Path) -> None:
-    text = (site / "searchindex.js").read_text(encoding="utf-8")
-    index = json.loads(re.search(r"\((\{.*\})\)", text, re.DOTALL)[1])  # type: ignore[index]
-    at = index["docnames"].index("lessons/06_asynchronous_updates")
-    for word in ("hogwild", "stale"):  # a word of headings is among their words alone
-        found = [index[kind].get(word, []) for kind in ("terms", "titleterms")]
-        assert any(at in pages for pages in map(as_list, found)), word
-
-
 # --- links and pictures ---------------------------------------------------------------------------
-
-
-def dangling(made: dict[str, Page], files: set[str]) -> list[str]:
-    """The links within a site that lead nowhere, each with the page that has it."""
-    found = []
-    for name, page in made.items():
-        for link in page.links:
-            split = urlsplit(link)
-            if split.scheme or split.netloc:
-                continue
-            target = os.path.normpath(PurePosixPath(name).parent / unquote(split.path))
-            target = target if split.path else name
-            anchor = unquote(split.fragment)
-            if target not in files or (anchor and anchor not in made[target].ids):
-                found.append(f"{name}: {link}")
-    return found
 
 
 def test_each_link_within_leads_to_a_page_and_an_anchor(site: Path, made: dict[str, Page]) -> None:
     files = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
-    assert sum(len(page.links) for page in made.values()) > 1000
-    assert dangling(made, files) == []
-
-
-def test_a_link_that_leads_nowhere_is_found() -> None:
-    here = read('<p id="a"><a href="#a"></a><a href="#b"></a><a href="no.html"></a></p>')
-    there = read('<a href="../x/here.html#a"></a><a href="../x/here.html#c"></a>')
-    made = {"x/here.html": here, "y/there.html": there}
-    assert dangling(made, set(made)) == [
-        "x/here.html: #b",
-        "x/here.html: no.html",
-        "y/there.html: ../x/here.html#c",
-    ]
+    seen = 0
+    for name, page in made.items():
+        for split in map(urlsplit, page.links):
+            if split.scheme or split.netloc:
+                continue
+            target = os.path.normpath(PurePosixPath(name).parent / unquote(split.path))
+            target = target if split.path else name
+            assert target in files, (name, split)
+            assert not split.fragment or unquote(split.fragment) in made[target].ids, (name, split)
+            seen += 1
+    assert seen > 1000
 
 
 def test_links_to_the_web_are_https_and_nothing_is_loaded_from_it(
@@ -165,7 +122,7 @@ def test_it_holds_pages_and_pictures_alone(site: Path) -> None:
     files = [p for p in site.rglob("*") if p.is_file() and "_static" not in p.parts]
     assert {path.suffix for path in files if path.name != ".course-site"} <= SUFFIXES
     downloads = {path.name for path in files if path.suffix in ("", ".cff")}
-    assert downloads == {*contents.FILES, ".course-site"}
+    assert downloads == {*FILES, ".course-site"}
 
 
 def test_exercises_are_open_in_it(made: dict[str, Page]) -> None:
@@ -207,13 +164,3 @@ def test_no_answer_is_in_it(site: Path) -> None:
     sources = ["".join(cell["source"]) for cell in json.loads(answer)["cells"]]
     found["lessons/06_asynchronous_updates.html"] += sources
     assert leaks(packed(found), lessons()[0])
-
-
-@pytest.mark.thorough
-def test_it_is_made_the_same_again(site: Path, tmp_path: Path) -> None:
-    again = tmp_path / "again"
-    build_site(again)
-    names = {path.relative_to(site) for path in site.rglob("*") if path.is_file()}
-    assert names == {path.relative_to(again) for path in again.rglob("*") if path.is_file()}
-    differ = [str(n) for n in names if (site / n).read_bytes() != (again / n).read_bytes()]
-    assert differ == []

@@ -1,4 +1,4 @@
-"""What the site is made of: README.md taken apart, links mended, pages without answers."""
+"""What the site is made of: links mended, pages without answers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from leaks import ROOT
 from helpers import cli
 from helpers.instructor.build_notebook import code_cells, read
 from helpers.instructor.release.cells import recorded
-from helpers.instructor.site import build, contents
-from helpers.instructor.site.extension import alt_texts, mathml
-from helpers.instructor.site.lesson_page import page
-from helpers.instructor.site.links import anchor, mended
-from helpers.instructor.site.start import LEFT_OUT, parts, start
+from helpers.instructor.site import build
+from helpers.instructor.site.conf import mathml
+from helpers.instructor.site.pages import anchor, mended, page
 from helpers.notebook.recorded import digest
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -24,34 +22,10 @@ LESSON = read(ROOT / "lessons/02_messages.ipynb")
 SOLUTION = read(ROOT / "solutions/02_messages.ipynb")
 
 
-def test_the_start_page_holds_all_of_the_readme_but_where_the_sidebar_leads() -> None:
-    found = parts(README)
-    page = start(found, {})
-    for line in README.splitlines():
-        if not line.startswith(("|", "#")):
-            assert line in page, line
-    assert len(found.lessons) == len(list((ROOT / "lessons").glob("*.ipynb")))
-    assert LEFT_OUT in found.sections
-
-
 def test_the_readme_is_short_and_leads_to_every_page_in_docs() -> None:
     assert len(README.splitlines()) <= 150 and README.count("<img") == 1
-    found = parts(README).sections[LEFT_OUT]
     for path in (ROOT / "docs").glob("*.md"):
-        assert f"(docs/{path.name})" in found, path.name
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("no title\n\n| lesson | x |", "begins with no title and one table"),
-        ("# A\n\nwords", "begins with no title and one table"),
-        ("# A\n\n| lesson | x |\n\nwords", 'says nowhere behind its table what "You need"'),
-    ],
-)
-def test_a_readme_without_its_parts_is_named(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        parts(text)
+        assert f"(docs/{path.name})" in README, path.name
 
 
 def test_links_lead_to_what_is_held_or_become_words() -> None:
@@ -67,14 +41,6 @@ def test_links_lead_to_what_is_held_or_become_words() -> None:
         "`cluster/y.slurm` ![p](p.png)\n```sh\n[g](h)\n```\n"
         "[i](../lessons/00_start_here.ipynb)"
     )
-
-
-def test_a_text_without_a_place_is_named(tmp_path: Path) -> None:
-    for name in ("docs", "lessons"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "docs" / "more.md").write_text("# More\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"docs/more\.md is in no section of the site: give it"):
-        contents.sections(tmp_path)
 
 
 def test_a_page_shows_what_a_release_shows_and_no_more() -> None:
@@ -105,11 +71,6 @@ def test_a_page_is_not_made_of_an_answered_lesson() -> None:
         page(fewer, SOLUTION)
 
 
-def test_pictures_have_the_alt_texts_of_their_outputs() -> None:
-    found = alt_texts(SOLUTION)
-    assert len(found) > 10 and all(found.values())
-
-
 def test_jupyterlabs_anchors_and_githubs_are_one() -> None:
     here = "exercise-012--where-does-it-go"
     for title in ("Exercise 01.2 — Where does it go?", "Exercise-01.2-—-Where-does-it-go?", here):
@@ -118,7 +79,7 @@ def test_jupyterlabs_anchors_and_githubs_are_one() -> None:
 
 def test_formulas_become_mathml_or_are_named() -> None:
     assert "<mi>&#x003B1;</mi>" in mathml(r"\alpha + n\beta")
-    assert 'display="block"' in mathml(r"\arg\min_x \text{round\_trip}(x)", block=True)
+    assert 'display="block"' in mathml(r"\arg\min_x \text{round\_trip}(x)", "block")
     with pytest.raises(ValueError, match="holds a command that becomes no MathML"):
         mathml(r"\nosuchcommand{x}")
     with pytest.raises(ValueError, match=r"The formula \\left\( x cannot be read"):
@@ -142,12 +103,12 @@ def test_what_is_no_site_is_not_replaced(
 def test_a_site_is_replaced_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def made(sources: Path, out: Path, title: str) -> None:
+    def made(sources: Path, out: Path) -> None:
         if (sources / "bad").exists():
             raise ValueError("Sphinx warns:\nof something")
         shutil.copytree(sources, out)
 
-    def written(folder: Path, root: Path) -> int:
+    def written(folder: Path) -> int:
         folder.mkdir()
         (folder / next(names)).touch()
         return 1
