@@ -15,7 +15,6 @@ from helpers.engine.board import Board
 from helpers.engine.cluster import follow
 from helpers.engine.cluster.folder import Outcome, Plan, RunFolder
 from helpers.engine.cluster.follow import Follower
-from helpers.engine.cluster.launchers import LocalRun
 from helpers.engine.cluster.slurm import State
 from helpers.engine.errors import (
     Deadlock,
@@ -102,13 +101,13 @@ def ended(folder: RunFolder, rank: int, what: str, code: int = -9, later: float 
     folder.put_outcome(rank, Outcome(what, NODES[rank], time.time() + later, code=code))
 
 
-def wrong(folder: RunFolder, kind: type[RunError], *states: State) -> tuple[Any, FakeJob]:
-    """The error with which a run ends, and its job."""
+def wrong(folder: RunFolder, kind: type[RunError], *states: State) -> Any:
+    """The error with which a run ends; its job has been ended."""
     job = FakeJob(*states)
     with pytest.raises(kind) as caught:
         Follower(folder, job, show=False).results()
     assert job.ended >= 1
-    return caught.value, job
+    return caught.value
 
 
 def test_values_trace_statistics_and_output_come_back(
@@ -131,78 +130,115 @@ def test_values_trace_statistics_and_output_come_back(
 def test_a_waiting_job_says_so_and_uses_up_no_time(
     folder: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    class Waits(FakeJob):
+        def state(self) -> State:
+            found = super().state()
+            if found.stage == "runs":
+                for rank in range(4):
+                    value(folder, rank)
+            return found
+
     waits = State("waits", "PENDING", "Resources")
     folder.put("plan", pickle.dumps(folder.plan()._replace(timeout=0.05)))
-    states = [*[waits] * 20, State("runs", "RUNNING", "", "n[1-2]")]
     beat(folder, 0, 1, 2, 3)
-    job = FakeJob(*states)
-    original: Callable[[], State] = job.state
-
-    def state() -> State:
-        found = original()
-        if found.stage == "runs":
-            for rank in range(4):
-                value(folder, rank)
-        return found
-
-    job.state = state  # type: ignore[method-assign]
+    job = Waits(*[waits] * 20, State("runs", "RUNNING", "", "n[1-2]"))
     assert list(Follower(folder, job, show=True).results()) == [0, 1, 2, 3]
     told = capsys.readouterr().out
     assert told.count("Job 12 waits in the queue: Resources.") == 1
     assert "Job 12 runs on n[1-2]." in told
 
 
-def test_an_exception_is_told_with_its_rank_and_traceback(folder: RunFolder) -> None:
-    beat(folder, 0, 1, 2, 3)
+# --- endings --------------------------------------------------------------------------------------
+
+
+def an_exception(folder: RunFolder) -> None:
     failure(folder, 1, "the cause")
     failure(folder, 2, "Connection closed by peer", later=1.0)
     ended(folder, 0, "ended", later=2.0)
     ended(folder, 3, "ended", later=2.0)
-    error, _ = wrong(folder, RankFailed)
-    assert error.ranks == (1,) and error.kind == "ValueError" and error.message == "the cause"
-    assert "raise ValueError(words)" in error.report and "on n1" in error.report
 
 
-def test_a_death_is_the_cause_of_what_peers_raise(folder: RunFolder) -> None:
-    beat(folder, 0, 1, 2, 3)
+def a_death(folder: RunFolder) -> None:
     note(folder, 3, "receiving", 0)
     failure(folder, 1, "Connection closed by peer")
     ended(folder, 3, "died", later=0.2)
     ended(folder, 0, "ended")
     ended(folder, 2, "ended")
-    error, _ = wrong(folder, RankDied)
-    assert error.ranks == (3,)
-    assert "Rank 3 of 4, on n2, was killed by signal 9 (SIGKILL)" in error.report
-    assert "was waiting to receive from rank 0" in error.report
-    assert "Traceback of rank 3" in error.report
 
 
-def test_a_node_that_says_nothing_is_dead_whatever_its_peers_raise(folder: RunFolder) -> None:
-    beat(folder, 0, 1, 2, 3)
+def a_silent_node(folder: RunFolder) -> None:
     note(folder, 2, "computing")
     failure(folder, 0, "Connection closed by peer", later=0.5)
     ended(folder, 1, "ended")
-    error, _ = wrong(folder, NodeDied)
-    assert error.ranks == (2, 3) and error.nodes == ("n2",)
-    assert "node n2 stopped answering, and ranks 2 and 3 of 4" in error.report
-    assert "Rank 2, on n2, was computing." in error.report
 
 
-def test_who_did_not_look_has_missed_nothing(folder: RunFolder) -> None:
+def a_node_that_slurm_tells_of_first(folder: RunFolder) -> None:
+    for rank in (0, 1):
+        ended(folder, rank, "ended")
+
+
+def a_cancelled_job(folder: RunFolder) -> None:
+    note(folder, 1, "computing")
+    for rank in range(4):
+        ended(folder, rank, "ended")
+
+
+def too_long(folder: RunFolder) -> None:
+    folder.put("plan", pickle.dumps(folder.plan()._replace(timeout=0.1)))
+    for rank in range(3):
+        note(folder, rank, "receiving", 3)
+    note(folder, 3, "computing")
+
+
+def all_wait(folder: RunFolder) -> None:
+    for rank in range(4):
+        note(folder, rank, "receiving", (rank + 1) % 4)
+
+
+@pytest.mark.parametrize(
+    ("happens", "states", "kind", "ranks", "words"),
+    [
+        (an_exception, (), RankFailed, (1,), ("raise ValueError(words)", "on n1")),
+        (a_death, (), RankDied, (3,),
+         ("Rank 3 of 4, on n2, was killed by signal 9 (SIGKILL)",
+          "was waiting to receive from rank 0", "Traceback of rank 3")),
+        (a_silent_node, (), NodeDied, (2, 3),
+         ("node n2 stopped answering, and ranks 2 and 3 of 4", "Rank 2, on n2, was computing.")),
+        (a_node_that_slurm_tells_of_first, (State("ended", "NODE_FAIL", "NodeDown"),), NodeDied,
+         (2, 3), ("node n2",)),
+        (a_cancelled_job, (State("ended", "CANCELLED"),), JobCancelled, (0, 1, 2, 3),
+         ("Job 12 was cancelled (scancel) before ranks 0 to 3 had answered", "of rank 1")),
+        (too_long, (), RunTimeout, (3, 0, 1, 2),
+         ("Rank 0, on n1, was waiting to receive from rank 3",)),
+        (all_wait, (), Deadlock, (0, 1, 2, 3),
+         ("Rank 3, on n2, was waiting to receive from rank 0.",)),
+    ],
+)  # fmt: skip
+def test_each_ending_names_the_ranks_at_fault_and_what_they_did(
+    folder: RunFolder,
+    happens: Callable[[RunFolder], None],
+    states: tuple[State, ...],
+    kind: type[RunError],
+    ranks: tuple[int, ...],
+    words: tuple[str, ...],
+) -> None:
     beat(folder, 0, 1, 2, 3)
-    follower = Follower(folder, FakeJob(), show=False)
-    follower.look()
-    time.sleep(0.7)  # this process stood still for longer than a node may be silent
-    follower.look()
-    assert follower.silent() == []
-    # Looking all the time, the same silence of one node counts; that of all needs longer.
-    beat(folder, 0, 1, number=1)
-    for turn in range(14):
-        time.sleep(0.05)
-        beat(folder, 0, 1, number=2 + turn)
-        follower.look()
-    assert follower.silent() == [2, 3]
-    follower.finish()
+    happens(folder)
+    error = wrong(folder, kind, *states)
+    assert error.ranks == ranks
+    assert all(each in error.report for each in words), error.report
+
+
+def test_a_job_cancelled_in_the_queue(folder: RunFolder) -> None:
+    states = State("waits", "PENDING", "Resources"), State("ended", "CANCELLED")
+    assert "before its ranks began" in wrong(folder, JobCancelled, *states).report
+
+
+def test_a_job_that_fails_to_start_shows_the_launchers_log(folder: RunFolder) -> None:
+    folder.log.write_text("srun: error: no such python\n")
+    error = wrong(folder, RankDied, State("ended", "FAILED", "NonZeroExitCode"))
+    assert "Job 12 has ended (FAILED, NonZeroExitCode)" in error.report
+    assert "no such python" in error.report
 
 
 def test_a_minute_in_which_nobody_looked_is_nobodys_time(
@@ -212,8 +248,7 @@ def test_a_minute_in_which_nobody_looked_is_nobodys_time(
     monkeypatch.setattr(follow.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(follow, "FRESH", 0.15)
     beat(folder, 0, 1, 2, 3)
-    for rank in range(4):
-        note(folder, rank, "receiving", (rank + 1) % 4)
+    all_wait(folder)
     follower = Follower(folder, FakeJob(), show=False)
     follower.ask()
 
@@ -225,73 +260,17 @@ def test_a_minute_in_which_nobody_looked_is_nobodys_time(
             follower.look()
             follower.judge()
 
-    looks(3, 60.0)  # neither a time-out of 30 s nor a deadlock
+    looks(3, 60.0)  # neither a time-out of 30 s, nor a silent node, nor a deadlock
     looks(3, 0.1)  # of ranks that do not beat nobody knows whether they still wait
     with pytest.raises(Deadlock):
         looks(5, 0.1, beats=1)
     follower.finish()
 
 
-def test_slurm_may_tell_of_a_dead_node_first(folder: RunFolder) -> None:
+def test_whoever_attaches_later_gets_the_same(folder: RunFolder) -> None:
     beat(folder, 0, 1, 2, 3)
-    for rank in (0, 1):
-        ended(folder, rank, "ended")
-    error, _ = wrong(folder, NodeDied, State("ended", "NODE_FAIL", "NodeDown"))
-    assert error.nodes == ("n2",)
-
-
-def test_a_cancelled_job_is_told_as_that(folder: RunFolder) -> None:
-    beat(folder, 0, 1, 2, 3)
-    note(folder, 1, "computing")
-    for rank in range(4):
-        ended(folder, rank, "ended")
-    error, _ = wrong(folder, JobCancelled, State("ended", "CANCELLED"))
-    assert "Job 12 was cancelled (scancel) before ranks 0 to 3 had answered" in error.report
-    assert "Traceback of rank 1" in error.report
-
-
-def test_a_job_cancelled_in_the_queue(folder: RunFolder) -> None:
-    error, _ = wrong(
-        folder, JobCancelled, State("waits", "PENDING", "Resources"), State("ended", "CANCELLED")
-    )
-    assert "was cancelled (scancel) before its ranks began" in error.report
-
-
-def test_a_job_that_fails_to_start_shows_the_launchers_log(folder: RunFolder) -> None:
-    folder.log.write_text("srun: error: no such python\n")
-    error, _ = wrong(folder, RankDied, State("ended", "FAILED", "NonZeroExitCode"))
-    assert "Job 12 has ended (FAILED, NonZeroExitCode)" in error.report
-    assert "no such python" in error.report
-
-
-def test_a_run_that_takes_too_long_says_what_its_ranks_did(folder: RunFolder) -> None:
-    folder.put("plan", pickle.dumps(folder.plan()._replace(timeout=0.1)))
-    beat(folder, 0, 1, 2, 3)
-    for rank in range(3):
-        note(folder, rank, "receiving", 3)
-    note(folder, 3, "computing")
-    error, _ = wrong(folder, RunTimeout)
-    assert error.ranks[0] == 3  # it computes; the others wait for it
-    assert "Rank 0, on n1, was waiting to receive from rank 3" in error.report
-
-
-def test_ranks_that_wait_for_each_other_are_told(folder: RunFolder) -> None:
-    beat(folder, 0, 1, 2, 3)
-    for rank in range(4):
-        note(folder, rank, "receiving", (rank + 1) % 4)
-    error, _ = wrong(folder, Deadlock)
-    assert error.ranks == (0, 1, 2, 3) and error.waiting[3] == "waits to receive from rank 0"
-    assert "Rank 3, on n2, was waiting to receive from rank 0." in error.report
-
-
-def test_whoever_attaches_later_gets_the_same(
-    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    beat(folder, 0, 1, 2, 3)
-    failure(folder, 1, "the cause")
-    for rank in (0, 2, 3):
-        ended(folder, rank, "ended", later=1.0)
-    first, _ = wrong(folder, RankFailed)
+    an_exception(folder)
+    first = wrong(folder, RankFailed)
     with pytest.raises(RankFailed) as again:
         helpers.attach("12", folder=folder.path.parent, show=False)
     assert again.value.report == first.report and again.value.ranks == first.ranks
@@ -300,20 +279,15 @@ def test_whoever_attaches_later_gets_the_same(
 
 
 def test_an_interrupt_cancels_the_job(folder: RunFolder) -> None:
+    class Interrupts(FakeJob):
+        def state(self) -> State:
+            raise KeyboardInterrupt
+
     beat(folder, 0, 1, 2, 3)
-    job = FakeJob()
-
-    def interrupt() -> State:
-        raise KeyboardInterrupt
-
-    job.state = interrupt  # type: ignore[method-assign]
+    job = Interrupts()
     with pytest.raises(RunInterrupted, match="interrupted, and job 12 cancelled"):
         Follower(folder, job, show=False).results()
     assert job.ended
-
-
-def test_a_launcher_that_is_gone_has_ended() -> None:
-    assert LocalRun("a run", [(2**22 + 1, 0.0)]).state().stage == "ended"
 
 
 @pytest.mark.parametrize(

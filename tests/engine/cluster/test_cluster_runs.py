@@ -217,17 +217,6 @@ helpers.run(slow, engine="cluster", folder={str(tmp_path)!r}, timeout=120)
     assert list(helpers.attach(job, folder=tmp_path, show=False)) == [0, 1, 4, 9]
 
 
-@needs_slurm()
-@pytest.mark.thorough
-def test_a_job_in_the_queue(
-    slurm: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hold = ["sbatch", "-N2", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 6"]
-    subprocess.run(hold, check=True)
-    assert list(run(ring, tmp_path, show=True)) == list(helpers.run(ring, show=False))
-    assert re.search(r"Job \d+ waits in the queue: \w+", capsys.readouterr().out)
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("launcher", ["torchrun", "horovod"])
 def test_other_launchers(launcher: str, tmp_path: Path) -> None:

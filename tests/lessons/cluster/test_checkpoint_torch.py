@@ -29,17 +29,8 @@ def test_dcp_goes_on_on_other_ranks(ranks: int, on: tuple[int, ...], tmp_path: P
     assert found.worst <= SAME and found.step == 2
     folder = tmp_path / f"on {on[-1]}"
     assert torch_latest(folder)[0] == 6 and len(list(folder.iterdir())) == SHORT.keep
-    # What a kill leaves: no metadata, a file that is short, a file that is gone.
-    last = folder / "step-00000006"
-    file = max(last.glob("*.distcp"))
-    file.write_bytes(file.read_bytes()[:-1])
-    assert "too short" in torch_latest(folder)[1][6] and torch_latest(folder)[0] == 4
-    file.unlink()
-    assert f"{file.name} is not there" in torch_latest(folder)[1][6]
-    (last / METADATA).write_bytes(b"\x80")
-    assert "cannot be read" in torch_latest(folder)[1][6]
-    (last / METADATA).unlink()
-    assert "a save was cut off" in torch_latest(folder)[1][6]
+    (folder / "step-00000006" / METADATA).unlink()  # as a kill leaves it
+    assert torch_latest(folder) == (4, [6])
     assert torch_latest(tmp_path / "nothing")[0] is None
 
 

@@ -68,18 +68,6 @@ def test_a_set_is_there_after_a_crash_at_any_byte(saved: dict[str, bytes], keep:
     assert all(latest(crash.disk).step == 30 for crash in last[-len(OUTCOMES) :])
 
 
-def test_a_cut_off_save_is_made_good_by_the_next_one_wherever_it_was_cut(
-    saved: dict[str, bytes],
-) -> None:
-    mild = ("killed", "nothing unsynced")
-    for crash in crashes(lambda disk: save_parts(disk, 30, keep=1), saved, mild):
-        step = latest(crash.disk).step
-        assert step is not None
-        save_parts(crash.disk, step + 10, keep=1)
-        wanted = {part_name(step + 10, n, 4) for n in range(4)} | {index_name(step + 10)}
-        assert set(crash.disk.names()) == wanted, crash
-
-
 # --- what a disk is -------------------------------------------------------------------------------
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import helpers
 from helpers.lessons.cluster.experiments.elastic_training import (
     BATCH,
-    PARTS,
     Notes,
     Training,
     last_step,
@@ -73,32 +72,6 @@ def test_it_is_sgd_with_momentum_on_the_whole_batch() -> None:
         training.update(training.gradients(0, 1))
         torch.testing.assert_close(training.weights, weights.detach(), rtol=0, atol=1e-12)
     assert alone(60)[-1] < 0.5 * Training().loss()
-
-
-def test_it_goes_on_from_what_was_saved_and_nothing_saved_changes() -> None:
-    training = Training()
-    for _ in range(5):
-        training.update(training.gradients(0, 1))
-    saved = training.state()
-    kept = {name: torch.as_tensor(value).clone() for name, value in saved.items()}
-    for _ in range(5):
-        training.update(training.gradients(0, 1))
-    assert all(torch.equal(torch.as_tensor(saved[name]), kept[name]) for name in kept)
-    other = Training()
-    other.go_on(saved)
-    for _ in range(5):
-        other.update(other.gradients(0, 1))
-    assert other.step == 10 and torch.equal(other.weights, training.weights)
-    assert other.loss() == alone(10)[-1]
-
-
-def test_each_part_is_somebodys(tmp_path: Path) -> None:
-    training = Training()
-    whole = training.gradients(0, 1)
-    assert (whole != 0).any(1).all() and len(whole) == PARTS
-    for size in (2, 3, 5):
-        tables = torch.stack([training.gradients(rank, size) for rank in range(size)])
-        assert ((tables != 0).any(2).sum(0) == 1).all()
 
 
 def test_notes_are_read_as_they_come_and_exactly(tmp_path: Path) -> None:

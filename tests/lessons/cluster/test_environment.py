@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as some
 
-from helpers.engine.cluster.known import LAUNCHERS
 from helpers.lessons.cluster.algorithms.environment import rank_in
 
 SRUN = {"SLURM_PROCID": "10", "SLURM_STEP_NUM_TASKS": "12", "SLURM_LOCALID": "3"}
@@ -53,24 +48,6 @@ def test_the_launcher_nearest_to_the_process_is_believed(
 )
 def test_what_is_no_rank(environ: dict[str, str]) -> None:
     assert rank_in(environ) is None
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    which=some.sampled_from(LAUNCHERS),
-    place=some.tuples(some.integers(0, 999), some.integers(1, 999), some.integers(0, 16)),
-    others=some.dictionaries(some.sampled_from(["HOME", "PATH", "RANKS", "rank"]), some.text()),
-    order=some.sampled_from(list(permutations(range(3)))),
-)
-def test_numbers_come_back_whatever_else_is_there(
-    which: object, place: tuple[int, int, int], others: dict[str, str], order: tuple[int, ...]
-) -> None:
-    launcher = LAUNCHERS[LAUNCHERS.index(which)]  # type: ignore[arg-type]
-    named = list(zip(launcher[1:4], place, strict=True))
-    environ = {named[at][0]: str(named[at][1]) for at in order} | others | {launcher.sure: "n1"}
-    before = dict(environ)
-    assert rank_in(environ) == place
-    assert environ == before
 
 
 def test_the_argument_is_read_and_not_this_process(monkeypatch: pytest.MonkeyPatch) -> None:

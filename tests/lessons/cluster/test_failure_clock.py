@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -119,13 +118,6 @@ def test_the_clocks_best_interval_is_the_best_one(save: float, restart: float) -
     best = best_interval(save, 3600.0)
     assert seconds == pytest.approx(best, rel=0.02)
     assert most == pytest.approx(effective_share(best, save, restart, 3600.0), abs=5e-3)
-
-
-def test_as_many_groups_as_gpus_allow() -> None:
-    job = Job(5e4, 1024, 1.0, 600.0, groups=8, stall=10.0)
-    assert [job.on(gpus).groups for gpus in (64, 128, 200, 4096)] == [1, 1, 2, 32]
-    assert job.on(2048).mtbf == job.mtbf / 2
-    assert replace(job, groups=1, stall=0.0).on(4096).groups == 1
 
 
 def test_what_cannot_be_is_refused_in_a_sentence() -> None:

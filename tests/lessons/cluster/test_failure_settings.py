@@ -7,7 +7,6 @@ import pytest
 from helpers.lessons.cluster.algorithms.effective import effective_share
 from helpers.lessons.cluster.experiments import failure_published as published
 from helpers.lessons.cluster.experiments import failure_settings as chosen
-from helpers.lessons.cluster.experiments.failure_clock import luck, run, share
 
 
 @pytest.fixture(scope="module")
@@ -36,24 +35,6 @@ def test_the_settings_go_from_hardly_a_failure_to_hardly_any_work(
     assert shares[0] > 0.99 and shares[-1] < 0.25
     # Young's first approximation is no longer within 5 % in the two hardest: the check can fail.
     assert [abs(row.young / row.best - 1) > 0.05 for row in compared] == [False] * 4 + [True] * 2
-
-
-def test_a_wrong_interval_is_found_out() -> None:
-    def restart_counts(save: float, restart: float, gpu_hours: float, gpus: int) -> float:
-        mtbf = 3600 * gpu_hours / gpus
-        return float((2 * save * (mtbf + restart)) ** 0.5 - save)
-
-    rows = chosen.compare(restart_counts, failures=10_000, seeds=(1,))
-    assert max(abs(row.off) for row in rows) > 0.05
-
-
-def test_one_setting_event_by_event_is_no_better_elsewhere() -> None:
-    job = chosen.settings()[4].job
-    failures = luck(2000, 1)
-    seconds = chosen.chosen_for(job)
-    own = run(job, seconds, failures).share
-    assert own == pytest.approx(float(share(job, seconds, failures)), abs=1e-9)
-    assert own > max(run(job, seconds * other, failures).share for other in (0.5, 2.0))
 
 
 def test_the_published_shares_are_met_within_three_points() -> None:

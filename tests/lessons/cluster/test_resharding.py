@@ -162,17 +162,6 @@ def test_the_order_goes_on_from_any_place(batch: int, before: int, seed: int) ->
     assert all(torch.equal(calm.next(), again.next()) for _ in range(9))
 
 
-def test_an_epoch_has_every_row_once_and_the_next_one_another_order() -> None:
-    order = Order(6, 2)
-    first, second = (torch.cat([order.next() for _ in range(3)]) for _ in range(2))
-    assert sorted(first.tolist()) == sorted(second.tolist()) == list(range(6))
-    assert not torch.equal(first, second)
-    with pytest.raises(ValueError, match="saved in the order of"):
-        Order(6, 3).go_on(order.state())
-    with pytest.raises(ValueError, match="1 to 6 rows, not 7"):
-        Order(6, 7)
-
-
 def test_random_numbers_go_on_where_they_were_saved() -> None:
     def draw() -> list[float]:
         drawn = [torch.randn(()).item(), np.random.randn(), random.random(), random.gauss()]

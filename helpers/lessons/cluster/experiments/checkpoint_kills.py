@@ -205,7 +205,7 @@ def killed(
     return found
 
 
-def count(found: Kills, killer: Killer, left: tuple[int | None, dict[int, str]]) -> None:
+def count(found: Kills, killer: Killer, left: tuple[int | None, list[int]]) -> None:
     """Take up what a kill has left: the newest step, and newer ones that cannot be loaded."""
     step, passed = left
     found.kills += 1
@@ -220,14 +220,14 @@ def count(found: Kills, killer: Killer, left: tuple[int | None, dict[int, str]])
     found.lost = max(found.lost, notes.furthest("step") - step)
 
 
-def newest(path: Path, way: str) -> tuple[int | None, dict[int, str]]:
-    """The newest step that can be loaded of those that a way has saved, and what is passed over."""
+def newest(path: Path, way: str) -> tuple[int | None, list[int]]:
+    """The newest step that can be loaded of those that a way has saved, and newer ones."""
     if way.startswith("torch"):
         from helpers.lessons.cluster.experiments.checkpoint_torch import torch_latest
 
         return torch_latest(path)
     found = latest(RealFolder(path))
-    return found.step, found.passed
+    return found.step, list(found.passed)
 
 
 # --- on other ranks -------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ Source: https://docs.pytorch.org/docs/stable/distributed.checkpoint.html; torch 
 
 from __future__ import annotations
 
-import pickle
 import shutil
 import time
 from pathlib import Path
@@ -187,38 +186,15 @@ def _paced(folder: Path, rate: float) -> Any:
     return Paced(folder)
 
 
-def torch_latest(path: str | Path) -> tuple[int | None, dict[int, str]]:
-    """The newest of `TorchSaver`'s checkpoints with all its bytes, and why newer ones are passed.
-
-    Sizes are checked: there are no checksums.
-    """
-    passed: dict[int, str] = {}
+def torch_latest(path: str | Path) -> tuple[int | None, list[int]]:
+    """The newest of `TorchSaver`'s checkpoints, and newer steps whose save was cut off."""
+    cut_off = []
     for step in _steps(Path(path)):
-        why = _wrong(Path(path) / f"step-{step:08d}")
-        if why is None:
-            return step, passed
-        passed[step] = why
-    return None, passed
+        if (Path(path) / f"step-{step:08d}" / METADATA).exists():
+            return step, cut_off
+        cut_off.append(step)
+    return None, cut_off
 
 
 def _steps(path: Path) -> list[int]:
     return sorted((int(p.name[5:]) for p in path.glob("step-*") if p.is_dir()), reverse=True)
-
-
-def _wrong(folder: Path) -> str | None:
-    """What is wrong with a checkpoint of torch's; None where nothing is."""
-    from torch.distributed.checkpoint import FileSystemReader
-
-    if not (folder / METADATA).exists():
-        return f"it has no {METADATA}: a save was cut off"
-    try:
-        stored = FileSystemReader(folder).read_metadata().storage_data
-    except (EOFError, pickle.UnpicklingError):
-        return f"its {METADATA} cannot be read"
-    for info in stored.values():
-        file = folder / info.relative_path
-        if not file.exists():
-            return f"{file.name} is not there"
-        if file.stat().st_size < info.offset + info.length:
-            return f"{file.name} is too short"
-    return None
