@@ -114,7 +114,7 @@ def train(
             _check_known(options)
             from helpers.engine.servers.replay import Replay
 
-            return Replay(made, order, make_client, task, workers, batch).run()
+            return Replay(made, order, make_client, task, workers, batch).follow()
         return _on_the_clock(
             made, make_client, task, workers, batch, updates, target, evaluate_every, seed, options
         )
