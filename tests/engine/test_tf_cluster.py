@@ -201,7 +201,6 @@ def test_the_rebuilt_one_drops_the_slow_workers_gradients() -> None:
 
 CUTS: list[tuple[dict[str, int], dict[str, int]]] = [
     ({"shards": 2}, {"hidden": 2, "hidden_bias": 2, "out": 2, "out_bias": 2}),
-    ({"min_shard_bytes": 2048}, {"hidden": 2, "hidden_bias": 1, "out": 2, "out_bias": 1}),
     ({}, {"hidden": 1, "hidden_bias": 1, "out": 1, "out_bias": 1}),
 ]
 
@@ -230,7 +229,6 @@ WRONG: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (train_sync_replicas, {"aggregate": 4}, "aggregate goes from 1 to 3"),
     (replay_sync_replicas, {"steps": 0}, "1 step or more"),
     (train_parameter_server, {"servers": 0}, "servers=1 or more"),
-    (train_parameter_server, {"shards": 2, "min_shard_bytes": 1}, "not both"),
     (train_parameter_server, {"steps": 5, "block": 10}, "give steps ≥ block"),
 ]
 

@@ -20,7 +20,7 @@ from helpers.engine.servers.virtual import VirtualTraining
 
 FORWARD = 1 / 3  # of computing: backward makes two products for each one of forward
 
-Shares = Sequence[float | tuple[float, float]]
+Shares = Sequence[tuple[float, float]]
 
 
 class Layers(NamedTuple):
@@ -30,34 +30,23 @@ class Layers(NamedTuple):
     computing: tuple[float, ...]
 
 
-def layers_of(given: int | Shares) -> Layers:
-    """What `layers=` says: a number of equal layers, or a list with one entry a layer.
+def layers_of(given: Shares) -> Layers:
+    """What `layers=` says: of each layer its share of the bytes and of the computing.
 
-    An entry is a layer's share of both, or of the bytes and of the computing; only their ratios
-    count. Raises TypeError or ValueError, with a sentence, for anything else.
+    Only their ratios count. Raises ValueError, with a sentence, for anything else.
     """
-    if isinstance(given, int) and not isinstance(given, bool):
-        if given < 1:
-            raise ValueError(f"layers={given}: a model has 1 layer or more.")
-        given = [1.0] * given
-    if not isinstance(given, list | tuple) or not given:
-        raise TypeError(
-            "layers is a number of equal layers or a list with a share a layer, such as "
-            f"[1, 1, 2] or [(bytes, computing), ...], not {given!r}."
+    shares = [pair for pair in given if len(pair) == 2 and all(map(_is_share, pair))]
+    if len(shares) < len(given) or not shares:
+        raise ValueError(
+            "layers is a list with a layer's shares of the bytes and of the computing each, such "
+            f"as [(1, 2), (2, 1)], all of them 0 or more, not {given!r}."
         )
-    pairs = [entry if isinstance(entry, list | tuple) else (entry, entry) for entry in given]
-    for entry, pair in zip(given, pairs, strict=True):
-        if len(pair) != 2 or not all(map(_is_share, pair)):
-            raise ValueError(
-                f"layers has an entry {entry!r}: give a share, or one of the bytes and one of "
-                "the computing, each 0 or more."
-            )
-    sums = [sum(pair[side] for pair in pairs) for side in (0, 1)]
-    if not all(sums):
+    bytes_, computing = zip(*shares, strict=True)
+    if not sum(bytes_) or not sum(computing):
         raise ValueError("layers shares nothing out: some share has to be above 0.")
     return Layers(
-        tuple(float(pair[0] / sums[0]) for pair in pairs),
-        tuple(float(pair[1] / sums[1]) for pair in pairs),
+        tuple(float(share / sum(bytes_)) for share in bytes_),
+        tuple(float(share / sum(computing)) for share in computing),
     )
 
 

@@ -1,10 +1,10 @@
 """How messages get from workers to servers and back on the clock, and what they wait for.
 
 `ServerLinks` is the plain network: each server has a link, and nothing else takes time.
-`HostLinks` has a link a host, for all who are on it, in each direction, and a switch between the
-hosts. Whatever a message goes through takes one message after the other, in the order in which
-they come to it, for bytes/bandwidth each; a message does not wait to be whole before it goes on, so
-it arrives when the last of its links has let it through, and the latency once. That is the
+`HostLinks` has a link a host, for all who are on it, in each direction. Whatever a message goes
+through takes one message after the other, in the order in which they come to it, for
+bytes/bandwidth each; a message does not wait to be whole before it goes on, so it arrives when the
+last of its links has let it through, and the latency once. That is the
 α–β model of `helpers.engine.virtual_links`, without its sender that waits for the receiver.
 `Adding` is a server's time to take up what it was sent.
 """
@@ -44,11 +44,10 @@ def make_links(
     latency: float,
     bandwidth: Bandwidths,
     hosts: Hosts | None = None,
-    switch: Bandwidth = None,
     adding: Bandwidth = None,
 ) -> Links:
     """The links that the options of `helpers.train` ask for; only servers' if nothing more."""
-    places = place(hosts, bandwidth, switch, servers, workers)
+    places = place(hosts, bandwidth, servers, workers)
     links: Links
     if places is not None:
         links = HostLinks(clock, places, latency)
@@ -85,8 +84,8 @@ class ServerLinks:
 
 
 class HostLinks:
-    """A link a host in each direction, and a switch. Within a host messages go through memory,
-    one after the other, as quickly as between ranks on a host of `helpers.run`."""
+    """A link a host in each direction. Within a host messages go through memory, one after the
+    other, as quickly as between ranks on a host of `helpers.run`."""
 
     def __init__(self, clock: Clock, places: Places, latency: float) -> None:
         if not latency >= 0:
@@ -94,7 +93,6 @@ class HostLinks:
         self._clock, self._places, self._latency = clock, places, latency
         self._out_free = [0.0] * len(places.bandwidth)
         self._in_free = [0.0] * len(places.bandwidth)
-        self._switch_free = 0.0
         memory, memory_latency = MEMORY
         self._memory = [Link(memory_latency, memory) for _ in places.bandwidth]
         self._to = [0.0] * len(places.servers)
@@ -126,30 +124,17 @@ class HostLinks:
             return arrival - memory.latency
         start = max(now, self._out_free[here])
         self._out_free[here] = left = start + size / self._places.bandwidth[here]
-        on = self._into if self._places.switch == math.inf else self._to_switch
-        self._follow(start, on, there, size, left, act, args)
+        if start > now:
+            self._clock.at(start, self._into, there, size, left, act, args)
+        else:  # an event costs more than a call
+            self._into(there, size, left, act, args)
         return left
 
-    def _to_switch(
-        self, there: int, size: float, ends: float, act: Act, args: tuple[Any, ...]
-    ) -> None:
-        """A message's head has left its host. ends: when its tail has come through so far."""
-        start = max(self._clock.now, self._switch_free)
-        self._switch_free = start + size / self._places.switch
-        self._follow(start, self._into, there, size, max(ends, self._switch_free), act, args)
-
     def _into(self, there: int, size: float, ends: float, act: Act, args: tuple[Any, ...]) -> None:
-        """A message's head has come to the link of the host that it is for."""
+        """A message's head has come to the link of the host that it is for. ends: its tail."""
         start = max(self._clock.now, self._in_free[there])
         self._in_free[there] = start + size / self._places.bandwidth[there]
         self._clock.at(max(ends, self._in_free[there]) + self._latency, act, *args)
-
-    def _follow(self, start: float, act: Act, *args: Any) -> None:
-        """Do now what happens now; an event costs more than a call."""
-        if start > self._clock.now:
-            self._clock.at(start, act, *args)
-        else:
-            act(*args)
 
 
 class Adding:

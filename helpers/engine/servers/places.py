@@ -1,4 +1,4 @@
-"""Who is on which host, and how quick its link is: what `hosts=`, `bandwidth=` and `switch=` say.
+"""Who is on which host, and how quick its link is: what `hosts=` and `bandwidth=` say.
 
 Servers and workers are called "server 0", "worker 3"; whoever is not named is alone on a host that
 is called as they are.
@@ -20,12 +20,11 @@ Bandwidths = Bandwidth | Mapping[str, Bandwidth]
 
 class Places(NamedTuple):
     """servers, workers: the host of each, by number. bandwidth: of each host's link in each of its
-    two directions, in bytes a second. switch: of all messages between hosts together, likewise."""
+    two directions, in bytes a second."""
 
     servers: tuple[int, ...]
     workers: tuple[int, ...]
     bandwidth: tuple[float, ...]
-    switch: float
 
 
 def rate(value: Bandwidth, name: str) -> float:
@@ -37,15 +36,12 @@ def rate(value: Bandwidth, name: str) -> float:
     return math.inf if found is None else found
 
 
-def place(
-    hosts: Hosts | None, bandwidth: Bandwidths, switch: Bandwidth, servers: int, workers: int
-) -> Places | None:
+def place(hosts: Hosts | None, bandwidth: Bandwidths, servers: int, workers: int) -> Places | None:
     """The places of all, or None where nothing asks for hosts: then only servers have links.
 
     Raises TypeError or ValueError, with a sentence, for what cannot be.
     """
-    shared = rate(switch, "switch")
-    if hosts is None and shared == math.inf and not isinstance(bandwidth, Mapping):
+    if hosts is None and not isinstance(bandwidth, Mapping):
         return None
     names = [f"server {n}" for n in range(servers)] + [f"worker {n}" for n in range(workers)]
     of = _who_is_where(hosts or {}, names)
@@ -53,7 +49,7 @@ def place(
     number = {host: n for n, host in enumerate(every)}
     placed = tuple(number[of[name]] for name in names)
     links = _links(bandwidth, every)
-    return Places(placed[:servers], placed[servers:], links, shared)
+    return Places(placed[:servers], placed[servers:], links)
 
 
 def _who_is_where(hosts: Hosts, names: Sequence[str]) -> dict[str, str]:

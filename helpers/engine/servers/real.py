@@ -155,7 +155,7 @@ def train_on_hosts(
     hosts, bandwidth: who is where, and how quick each host's link is; see `places.place`.
     Raises NoHosts where this machine gives none.
     """
-    places = place(hosts or {}, bandwidth, None, servers, workers)
+    places = place(hosts or {}, bandwidth, servers, workers)
     assert places is not None
     if len(places.bandwidth) > MAX_HOSTS:
         raise ValueError(f"{len(places.bandwidth)} hosts are too many: there are {MAX_HOSTS}.")

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import repeat
+from typing import Any
 
 from helpers.engine.servers.client import MakeClient
-from helpers.engine.servers.parameter_server import Array, Message, Reply, Server, Worker, join
+from helpers.engine.servers.parameter_server import Array, Message, Server
 from helpers.engine.servers.task import Task
-from helpers.engine.servers.training import ServerRecord, Training
+from helpers.engine.servers.training import Training
+from helpers.engine.servers.virtual import VirtualTraining
 
-Sent = tuple[str, Array, int, bool]  # kind, array, version, whether it wants weights
+
+class NoTime:
+    """Steps that take none: the order alone says who comes when."""
+
+    def stream(self, worker: int, seed: int) -> Iterator[float]:
+        """0, without end."""
+        return repeat(0.0)
 
 
-class Replay:
-    """Workers and servers that follow the logs of an earlier training, one log for each server."""
+class Replay(VirtualTraining):
+    """Workers and servers that follow the logs of an earlier training, one log for each server.
+
+    A server at the end of its log answers what still comes, without taking it up. So did it then,
+    once it had made its last update, while other servers had not.
+    """
 
     def __init__(
         self,
@@ -24,96 +38,71 @@ class Replay:
         workers: int,
         batch: int,
     ) -> None:
-        if len(logs) != len(servers):
+        super().__init__(servers, make_client, task, workers, batch, NoTime(), 0)
+        if len(logs) != len(self.servers):
             raise ValueError(
-                f"An order has one log for each server: {len(servers)}, not {len(logs)}."
+                f"An order has one log for each server: {len(self.servers)}, not {len(logs)}."
             )
-        self.servers, self.task = list(servers), task
-        self.logs = [[Message(*message) for message in log] for log in logs]
-        count = len(self.servers)
-        self.workers = [Worker(w, make_client(), task, batch, count) for w in range(workers)]
-        self._answers: list[dict[int, Reply]] = [{} for _ in range(workers)]
-        self._sent: list[dict[int, Sent]] = [{} for _ in range(count)]  # by worker
+        self._logs = [[Message(*message) for message in log] for log in logs]
+        self._sent: list[dict[int, tuple[Message, Callable[[], None]]]] = [{} for _ in logs]
+        self._evaluate_every = 0
 
-    def run(self) -> Training:
+    def follow(self) -> Training:
         """Follow the logs to their ends. Raises ValueError where a message cannot come."""
         for number, server in enumerate(self.servers):
-            self._answer(number, server.begin())
-        places = [0] * len(self.servers)
-        finished: set[int] = set()
-        while any(place < len(log) for place, log in zip(places, self.logs, strict=True)):
-            moved = False
-            for number, log in enumerate(self.logs):
-                while places[number] < len(log) and self._take_up(number, log[places[number]]):
-                    places[number] += 1
-                    moved = True
-                if places[number] == len(log) and number not in finished:
-                    finished.add(number)
-                    self._answer(number, self.servers[number].finish())
-                    moved = True
-                if number in finished:
-                    moved |= self._refuse(number)
-            if not moved:
-                raise ValueError(self._impossible(places))
-        weights = join([server.rule.weights for server in self.servers])
-        records = [ServerRecord(s.log, s.updates, s.dropped, s.rule.version) for s in self.servers]
-        return Training(weights, 0.0, [], records, self.task.error(weights))
+            self._send(number, server.begin())
+            self._take_up(number)
+        while not self._over():
+            if not self.clock.step():
+                raise ValueError(self._stuck())
+        return self._result(0.0)
 
-    def _take_up(self, number: int, message: Message) -> bool:
-        """Let a server take up a message, if its worker has sent it. Returns: whether it has."""
-        server = self.servers[number]
-        if message.kind == "leave":
-            self._answer(number, server.leave(message.worker))
-            return True
-        kind, array, version, wants = self._sent[number].get(message.worker, ("", None, 0, False))
-        if kind != message.kind:
-            return False
-        del self._sent[number][message.worker]
-        if kind == "pull":
-            self._answer(number, server.pull(message.worker))
-        else:
-            self._answer(number, server.push(message.worker, array, version, wants))
-        return True
+    def _over(self) -> bool:
+        return all(map(self._done, self.servers))
 
-    def _refuse(self, number: int) -> bool:
-        """A server at the end of its log answers what still comes. Returns: whether any came.
+    def _done(self, server: Server) -> bool:
+        return len(server.log) >= len(self._logs[self.servers.index(server)])
 
-        So did it then, once it had made its last update, while other servers had not.
-        """
-        sent, self._sent[number] = self._sent[number], {}
-        for worker, (_, _, _, wants) in sorted(sent.items()):
-            self._answer(number, self.servers[number].refuse(worker, wants))
-        return bool(sent)
+    def _pull(self, number: int, worker: int) -> None:
+        self._came(number, Message("pull", worker), partial(super()._pull, number, worker))
 
-    def _answer(self, number: int, replies: Sequence[Reply]) -> None:
-        for reply in replies:
-            answers = self._answers[reply.worker]
-            answers[number] = reply
-            if len(answers) == len(self.servers):
-                self.workers[reply.worker].receive([answers[n] for n in range(len(self.servers))])
-                answers.clear()
-                self._send(self.workers[reply.worker])
+    def _arrived(self, number: int, worker: int, *push: Any) -> None:
+        act = partial(super()._arrived, number, worker, *push)
+        self._came(number, Message("push", worker), act)
 
-    def _send(self, worker: Worker) -> None:
-        """Let a worker go on up to its next message, and put that where the servers find it."""
-        parts: list[Array] | None = None
-        while not worker.client.wants_weights:
-            parts = worker.compute()
-            if parts is not None:
-                break
-        wants = worker.client.wants_weights
-        for number, sent in enumerate(self._sent):
-            if parts is None:
-                sent[worker.number] = ("pull", None, 0, True)
-            else:
-                sent[worker.number] = ("push", parts[number], worker.versions[number], wants)
+    def _came(self, number: int, message: Message, act: Callable[[], None]) -> None:
+        self._sent[number][message.worker] = message, act
+        self._take_up(number)
 
-    def _impossible(self, places: Sequence[int]) -> str:
-        number = next(n for n, log in enumerate(self.logs) if places[n] < len(log))
-        message = self.logs[number][places[number]]
-        waiting = sorted(self._sent[number])
+    def _take_up(self, number: int) -> None:
+        """Let a server take up what has come, as far as its log allows; at its end, all of it."""
+        server, sent = self.servers[number], self._sent[number]
+        while not self._done(server):
+            message = self._logs[number][len(server.log)]
+            if message.kind == "leave" and message.worker in server.rule.workers:
+                self._after(number, server.leave(message.worker))
+                continue
+            came, act = sent.get(message.worker, (None, None))
+            if came != message or act is None:
+                return
+            del sent[message.worker]
+            act()
+        while sent:
+            sent.pop(min(sent))[1]()
+
+    def _gradient(self, number: int) -> Array:
+        """By itself, as a real worker computes it."""
+        worker = self.workers[number]
+        del self._computing[number]
+        return self.task.gradient(worker.client.weights, worker.rows())
+
+    def _stuck(self) -> str:
+        number = next(n for n, server in enumerate(self.servers) if not self._done(server))
+        place = len(self.servers[number].log)
+        message = self._logs[number][place]
         return (
-            f"Message {places[number]} of server {number}'s log is a {message.kind} of worker "
-            f"{message.worker}, which has sent none; those that have are {waiting}. The order "
-            "belongs to another rule, client or number of workers."
+            f"Message {place} of server {number}'s log is a {message.kind} of worker "
+            f"{message.worker}, which has sent none; those that have are "
+            f"{sorted(self._sent[number])}. The order belongs to another rule, client or number of "
+            "workers."
         )

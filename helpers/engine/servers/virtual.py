@@ -53,7 +53,6 @@ class VirtualTraining:
         payload: float | None = None,
         trace: bool = False,
         hosts: Hosts | None = None,
-        switch: Bandwidth = None,
         adding: Bandwidth = None,
     ) -> None:
         self.clock, self.task = Clock(), task
@@ -61,7 +60,7 @@ class VirtualTraining:
         count = len(self.servers)
         self.workers = [Worker(w, make_client(), task, batch, count) for w in range(workers)]
         self.links: Links = make_links(
-            self.clock, count, workers, latency, bandwidth, hosts, switch, adding
+            self.clock, count, workers, latency, bandwidth, hosts, adding
         )
         self.curve: list[Point] = []
         self.died: dict[int, str] = {}

@@ -1,11 +1,10 @@
-"""What messages wait for on the clock: hosts' links, a switch, a server that adds up. By hand."""
+"""What messages wait for on the clock: hosts' links, a server that adds up. By hand."""
 
 from __future__ import annotations
 
 import math
 
 import pytest
-import torch
 
 import helpers
 from helpers.engine.servers.clock import Clock
@@ -45,18 +44,8 @@ BEFORE = {
 def test_without_these_options_nothing_has_changed(name):
     make_rule, client = CASES[name]
     more = {"make_client": client} if client else {}
-    done = helpers.train(
-        make_rule(3),
-        workers=3,
-        servers=2,
-        task=Bowl(),
-        updates=30,
-        times=Scattered(),
-        latency=0.05,
-        bandwidth=100.0,
-        seed=3,
-        **more,
-    )
+    options = {"workers": 3, "servers": 2, "task": Bowl(), "updates": 30, "times": Scattered()}
+    done = helpers.train(make_rule(3), latency=0.05, bandwidth=100.0, seed=3, **options, **more)
     assert (repr(done.seconds), [m.worker for m in done.servers[0].log[:8]]) == BEFORE[name]
 
 
@@ -66,8 +55,7 @@ def test_words_and_numbers_are_the_same_bandwidth():
 
 def test_only_servers_have_links_where_no_host_is_named():
     assert isinstance(make_links(Clock(), 1, 2, 0.0, 5.0), ServerLinks)
-    for more in ({"hosts": {}}, {"switch": 9.0}):
-        assert isinstance(make_links(Clock(), 1, 2, 0.0, 5.0, **more), HostLinks)
+    assert isinstance(make_links(Clock(), 1, 2, 0.0, 5.0, {}), HostLinks)
 
 
 def test_a_workers_link_counts():
@@ -117,14 +105,6 @@ def test_two_servers_on_one_host_share_its_link():
     assert shared == 5.0 + 3 * 4.0
 
 
-def test_a_switch_is_narrower_than_its_links():
-    # Each link is free for its worker; the switch carries one of two messages a second.
-    assert seconds(1, sync_rule, switch=BYTES) == 4.0
-    assert seconds(1, sync_rule, hosts={}, bandwidth=BYTES, switch=100 * BYTES) == 4.0
-    # At half of that all four messages follow each other without a gap.
-    assert seconds(1, sync_rule, hosts={}, bandwidth=BYTES, switch=BYTES / 2) == 8.0
-
-
 def test_who_waits_for_one_link_holds_up_nobody_on_another():
     # Server 0 has a queue for worker 0, whose link is slow; worker 1's weights pass it.
     clock, came = Clock(), []
@@ -157,52 +137,8 @@ def test_bytes_are_counted_on_every_kind_of_link():
         assert (one.bytes_in, one.bytes_out) == (other.bytes_in, other.bytes_out)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_same_order_gives_the_same_weights_on_hosts(name):
-    make_rule, client = CASES[name]
-    options = {"workers": 3, "task": Bowl(), "servers": 2}
-    if client:
-        options["make_client"] = client
-    done = helpers.train(
-        make_rule(3),
-        updates=20,
-        times=Scattered(),
-        hosts={"left": ["server 0", "worker 0"], "right": ["server 1", "worker 2"]},
-        bandwidth={"left": 100.0, "others": "2kbit"},
-        switch=150.0,
-        adding=200.0,
-        latency=0.05,
-        **options,
-    )
-    again = helpers.train(make_rule(3), order=[s.log for s in done.servers], **options)
-    assert torch.equal(again.weights, done.weights)
-    assert all(server.version == 20 for server in done.servers)
-
-
 def test_places():
     hosts = {"box": ["worker 1", "server 0"], "desk": "worker 0"}
-    placed = place(hosts, {"box": "8bit", "others": 5}, None, 2, 3)
+    placed = place(hosts, {"box": "8bit", "others": 5}, 2, 3)
     assert placed.servers == (0, 1) and placed.workers == (2, 0, 3)
-    assert placed.bandwidth == (1.0, 5.0, 5.0, 5.0) and placed.switch == math.inf
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"hosts": {"a": ["worker 2"]}}, "'worker 2' on 'a', and nobody .* 'worker 0' to 'worker"),
-        ({"hosts": {"a": ["worker 0"], "b": "worker 0"}}, "'worker 0' on 'a' and on 'b'"),
-        ({"hosts": {"a": 3}}, "by names in a list, not 3"),
-        ({"hosts": ["server 0"]}, "hosts is a mapping"),
-        ({"hosts": {"worker 1": ["worker 0"]}}, "cannot be called 'worker 1'"),
-        ({"bandwidth": {"worker 7": 1.0}}, "'worker 7', and no host is called so: .* 'others'"),
-        ({"bandwidth": {"worker 1": 0}}, "bandwidth of worker 1=0 is not possible"),
-        ({"bandwidth": "fast"}, "bandwidth='fast' is not understood"),
-        ({"switch": -1.0}, "switch=-1.0 is not possible"),
-        ({"adding": "2 apples"}, "adding='2 apples' is not understood"),
-        ({"adding": [1.0]}, "adding is"),
-        ({"hosts": {}, "latency": -1.0}, "latency of 0 s or more"),
-    ],
-)
-def test_bad_input_is_told(options, words):
-    with pytest.raises((TypeError, ValueError), match=words):
-        seconds(1, **options)
+    assert placed.bandwidth == (1.0, 5.0, 5.0, 5.0)

@@ -162,22 +162,30 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("workers", "servers"), [(1, 2), (2, 1), (3, 3), (5, 2)])
+LINKS = {"latency": 0.05, "bandwidth": 100.0}
+HOSTS = {
+    "hosts": {"left": ["server 0", "worker 0"], "right": ["server 1", "worker 2"]},
+    "bandwidth": {"left": 100.0, "others": "2kbit"},
+    "adding": 200.0,
+    "latency": 0.05,
+}
+LAYERS = {
+    "hosts": {}, "bandwidth": 100.0, "adding": 400.0, "layers": [(1, 1)] * 3, "failures": {1: 21.0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("workers", "servers", "network"),
+    [(1, 2, LINKS), (2, 1, LINKS), (5, 3, LINKS), (3, 2, HOSTS), (3, 1, LAYERS), (3, 2, LAYERS)],
+)
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_order_gives_the_same_weights(name, workers, servers):
+def test_the_same_order_gives_the_same_weights(name, workers, servers, network):
     make_rule, client = CASES[name]
     options = {"workers": workers, "task": Bowl(), "servers": servers}
     if client:
         options["make_client"] = client
-    done = helpers.train(
-        make_rule(workers),
-        updates=30,
-        times=Scattered(),
-        latency=0.05,
-        bandwidth=100.0,
-        seed=workers,
-        **options,
-    )
+    more = {"updates": 30, "times": Scattered(), "seed": workers, **network}
+    done = helpers.train(make_rule(workers), **options, **more)
     again = helpers.train(make_rule(workers), order=[s.log for s in done.servers], **options)
     assert torch.equal(again.weights, done.weights)
     assert [s.updates for s in again.servers] == [s.updates for s in done.servers]
@@ -245,16 +253,10 @@ def test_it_ends_at_a_target_and_at_a_time():
     assert in_time.seconds_to(0.0) is None
 
 
-def test_the_trace_covers_each_worker_without_holes():
-    done = helpers.train(
-        async_rule(3),
-        workers=3,
-        task=Bowl(),
-        updates=30,
-        times=Scattered(),
-        bandwidth=200.0,
-        trace=True,
-    )
+@pytest.mark.parametrize("layers", [[(1, 1)], [(1, 1)] * 4])
+def test_the_trace_covers_each_worker_without_holes(layers):
+    options = {"times": Scattered(), "bandwidth": 200.0, "layers": layers, "trace": True}
+    done = helpers.train(async_rule(3), workers=3, task=Bowl(), updates=30, **options)
     for worker in range(3):
         events = [e for e in done.trace if e.rank == worker]
         assert events[0].start == 0.0
@@ -262,6 +264,7 @@ def test_the_trace_covers_each_worker_without_holes():
 
 
 REAL = {"engine": "processes"}
+WRONG_LAYERS = ([], [(1, -1)], [(1, 2, 3)], [(1, float("nan"))], ["two"])
 
 
 @pytest.mark.parametrize(
@@ -281,6 +284,19 @@ REAL = {"engine": "processes"}
         ({"tyop": 1}, "no option 'tyop'"),
         ({"order": [[]], "updates": None, "tyop": 1}, "no option 'tyop'"),
         ({"engine": "processes", "kill": {"server 0": "57"}}, "a number, or several"),
+        ({"hosts": {"a": ["worker 2"]}}, "'worker 2' on 'a', and nobody .* 'worker 0' to 'worker"),
+        ({"hosts": {"a": ["worker 0"], "b": "worker 0"}}, "'worker 0' on 'a' and on 'b'"),
+        ({"hosts": {"a": 3}}, "by names in a list, not 3"),
+        ({"hosts": ["server 0"]}, "hosts is a mapping"),
+        ({"hosts": {"worker 1": ["worker 0"]}}, "cannot be called 'worker 1'"),
+        ({"bandwidth": {"worker 7": 1.0}}, "'worker 7', and no host is called so: .* 'others'"),
+        ({"bandwidth": {"worker 1": 0}}, "bandwidth of worker 1=0 is not possible"),
+        ({"bandwidth": "fast"}, "bandwidth='fast' is not understood"),
+        ({"adding": "2 apples"}, "adding='2 apples' is not understood"),
+        ({"adding": [1.0]}, "adding is"),
+        ({"hosts": {}, "latency": -1.0}, "latency of 0 s or more"),
+        *(({"layers": layers}, "a list with a layer's shares") for layers in WRONG_LAYERS),
+        ({"layers": [(0, 1), (0, 1)]}, "above 0"),
         ({"order": [[], []]}, "one log for each server"),
         ({"order": [[("push", 0), ("push", 5)]]}, "worker 5, which has sent none"),
         ({**REAL, "updates": None}, "give updates="),

@@ -41,7 +41,6 @@ def train_parameter_server(
     steps: int = 200,
     block: int = 20,
     shards: int | None = None,
-    min_shard_bytes: int | None = None,
     rate: float = 0.2,
     batch: int = 32,
     seed: int = 0,
@@ -50,25 +49,21 @@ def train_parameter_server(
     """Train a network of one hidden layer on the digits, asynchronously; see `ServerRun`.
 
     steps: all workers' together. block: steps between two looks at the loss, for which everybody
-    waits. shards: cut every variable into so many (FixedShardsPartitioner); min_shard_bytes: cut
-    it into as many as there are servers, but none smaller than this (MinSizePartitioner);
-    neither: no variable is cut. A variable is never cut into more parts than it has rows.
+    waits. shards: cut every variable into so many, none where nothing is said. A variable is never
+    cut into more parts than it has rows.
     """
     if servers < 1:
         raise ValueError("The parameters need a server to live on: give servers=1 or more.")
-    if shards is not None and min_shard_bytes is not None:
-        raise ValueError("Give shards or min_shard_bytes, not both: each says how to cut.")
     if block < 1 or steps < block:
         raise ValueError(f"{steps} steps make no block of {block}; give steps ≥ block ≥ 1.")
     from helpers.lessons.data_parallel.experiments.digits import digits
 
     data = digits()
     rows = data.train_x.numpy(), data.train_y.numpy()
-    cut = (shards, min_shard_bytes)
     results = run_cluster(
         coordinate,
         rows,
-        cut,
+        shards,
         steps,
         block,
         rate,
@@ -85,7 +80,7 @@ def train_parameter_server(
 def coordinate(
     task: Task,
     rows: tuple[np.ndarray, np.ndarray],
-    cut: tuple[int | None, int | None],
+    shards: int | None,
     steps: int,
     block: int,
     rate: float,
@@ -98,9 +93,10 @@ def coordinate(
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
         tf.train.ClusterSpec(task.cluster), task_type=task.kind, task_id=0, rpc_layer="grpc"
     )
-    strategy = tf.distribute.ParameterServerStrategy(
-        resolver, variable_partitioner=partitioner(len(task.cluster["ps"]), *cut)
-    )
+    cut = None
+    if shards is not None:
+        cut = tf.distribute.experimental.partitioners.FixedShardsPartitioner(shards)
+    strategy = tf.distribute.ParameterServerStrategy(resolver, variable_partitioner=cut)
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
     with strategy.scope():
         variables = make_variables(rows[0].shape[1], int(rows[1].max()) + 1, seed)
@@ -134,18 +130,6 @@ def coordinate(
         for part in each
     ]
     return [value for _, value in seen], [done for done, _ in seen], placed, int(updates)
-
-
-def partitioner(servers: int, shards: int | None, min_shard_bytes: int | None) -> Any:
-    """What cuts variables along their first axis; None where none is cut."""
-    import tensorflow as tf
-
-    partitioners = tf.distribute.experimental.partitioners
-    if shards is not None:
-        return partitioners.FixedShardsPartitioner(shards)
-    if min_shard_bytes is not None:
-        return partitioners.MinSizePartitioner(min_shard_bytes, max_shards=servers)
-    return None
 
 
 def make_variables(inputs: int, classes: int, seed: int) -> dict[str, Any]:

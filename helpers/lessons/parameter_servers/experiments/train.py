@@ -61,9 +61,8 @@ def train(
         direction; whoever is not named has one alone, so hosts={} gives the workers links, too.
     bandwidth= is bytes a second or "200mbit", or a mapping by host, with "others" for the rest;
         those not in it are as quick as can be.
-    switch= carries so many bytes a second of all messages between hosts.
     adding= is at how many bytes a second a server takes up gradients, one after the other.
-    layers= is a number of equal layers, or each layer's share, or its shares (bytes, computing):
+    layers= is a list of each layer's shares, (bytes, computing), of which only ratios count:
         workers pull and push layer by layer while they compute, the first layer first and last.
     engine="processes" takes timeout=, snapshot_every=, write_through=, slow={worker: seconds},
     kill= and trace=; see `helpers.engine.servers.real.train_processes`.
@@ -114,7 +113,7 @@ def train(
             _check_known(options)
             from helpers.engine.servers.replay import Replay
 
-            return Replay(made, order, make_client, task, workers, batch).run()
+            return Replay(made, order, make_client, task, workers, batch).follow()
         return _on_the_clock(
             made, make_client, task, workers, batch, updates, target, evaluate_every, seed, options
         )
@@ -123,7 +122,7 @@ def train(
 def _check_known(options: Mapping[str, Any]) -> None:
     """Raise TypeError for what the clock has no option for."""
     known = {"times", "seconds", "failures", "latency", "bandwidth", "payload", "trace"}
-    known |= {"hosts", "switch", "adding", "layers"}
+    known |= {"hosts", "adding", "layers"}
     for name in options:
         if name not in known:
             raise TypeError(f"There is no option {name!r}; there are {', '.join(sorted(known))}.")
@@ -166,7 +165,7 @@ def _on_the_clock(
     for worker in failures:
         if not 0 <= worker < workers:
             raise ValueError(f"failures names worker {worker} of 0 to {workers - 1}.")
-    split = layers_of(options.pop("layers", 1))
+    split = layers_of(options.pop("layers", [(1, 1)]))
     kind: Any = VirtualTraining
     if len(split.bytes) > 1:
         kind = partial(LayeredTraining, layers=split)

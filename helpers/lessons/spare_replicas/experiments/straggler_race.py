@@ -1,8 +1,8 @@
 """Synchronous, asynchronous and spare replicas race to a target, among published stragglers.
 
 Real gradients on the digits, on the virtual clock, with step times fitted to Chen et al. (2017).
-Each contender has the learning rate and momentum that were quickest for it, of the same grid, on
-seeds of their own (`tune`); the race is run on other seeds.
+Each contender has the learning rate (0.001 to 1) and momentum (0 or 0.9) that were quickest for it,
+of the same grid, on seeds 1000 to 1002; the race is run on other seeds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from statistics import mean
 
 from helpers.engine.servers.rule import Array, Rule
@@ -29,9 +28,6 @@ LOOKS = 5
 SECONDS = 250.0  # of virtual time, after which a training ends
 ROWS = 8  # of a worker's batch
 KINDS = ("synchronous", "asynchronous", "spare replicas")
-RATES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-MOMENTA = (0.0, 0.9)
-TUNING_SEEDS = (1000, 1001, 1002)
 
 
 @dataclass(frozen=True)
@@ -101,20 +97,7 @@ def race(contender: Contender, seed: int) -> Result:
     return Result(contender, seed, seconds_to_target(done.curve), error, done)
 
 
-def tune(kind: str, workers: int) -> list[Contender]:
-    """The grid's four that are quickest for one seed, in the order of their means over three."""
-    first, *others = TUNING_SEEDS
-
-    def seconds(contender: Contender, seed: int) -> float:
-        return min(seconds_to_target(contender.train(seed).curve), 2 * SECONDS)
-
-    grid = [Contender(kind, workers, rate, mu) for rate, mu in product(RATES, MOMENTA)]
-    known = {contender: seconds(contender, first) for contender in grid}
-    best = sorted(grid, key=known.__getitem__)[:4]
-    return sorted(best, key=lambda c: known[c] + sum(seconds(c, seed) for seed in others))
-
-
-# The first of each `tune`, which takes some minutes.
+# Learning rate and momentum.
 TUNED = {
     ("synchronous", 100): (0.2, 0.9),
     ("asynchronous", 100): (0.005, 0.0),
