@@ -10,7 +10,7 @@ from __future__ import annotations
 import horovod.torch as hvd
 import torch
 
-from helpers.lessons.frameworks.experiments import horovod_torch, script, setting
+from helpers.lessons.frameworks.experiments import in_torch, script, setting
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     hvd.init()
     options = script.options("prepare")
     mine = {"prepare": script.function_in(options.mine, "prepare")} if options.mine else {}
-    part = horovod_torch.train_rank(setting.task(options.steps), **mine)
+    part = in_torch.horovod(setting.task(options.steps), **mine)
     loss = hvd.allreduce(torch.tensor(part.losses[-1]))
     if hvd.rank() == 0:
         script.tell(hvd.size(), part, loss.item())

@@ -11,13 +11,13 @@ done; wait
 
 from __future__ import annotations
 
-from helpers.lessons.frameworks.experiments import multi_worker, script, setting
+from helpers.lessons.frameworks.experiments import script, setting, strategies
 
 
 def main() -> None:
     """Be one worker of those in TF_CONFIG; alone where it is not set."""
     script.import_tensorflow()
-    part = multi_worker.train_fit(setting.task(script.options().steps))
+    part = strategies.multi_worker(setting.task(script.options().steps))
     if part.notes["worker"] == 0:
         script.tell(part.notes["workers"], part, part.losses[-1])
 

@@ -10,14 +10,14 @@ import gc
 import torch
 import torch.distributed as dist
 
-from helpers.lessons.frameworks.experiments import script, setting, torch_ddp
+from helpers.lessons.frameworks.experiments import in_torch, script, setting
 
 
 def main() -> None:
     """Be one rank; torchrun has put its number and a place to meet into the environment."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    part = torch_ddp.train_rank(setting.task(script.options().steps))
+    part = in_torch.ddp(setting.task(script.options().steps))
     loss = torch.tensor(part.losses[-1])
     dist.all_reduce(loss)
     if dist.get_rank() == 0:

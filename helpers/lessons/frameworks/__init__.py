@@ -6,7 +6,7 @@ NUMBER = "04"
 BUILDS: tuple[str, ...] = ("framework_steps",)
 NAMES: Names = {
     "": ("experiments.setting",),
-    "experiments.alone": ("train_alone",),
+    "experiments.in_torch": ("train_alone",),
     "experiments.measure": ("measure",),
     "experiments.ways": ("train",),
     "figures.frameworks_mistakes": ("MISTAKES", "averaging_twice", "without_broadcast"),

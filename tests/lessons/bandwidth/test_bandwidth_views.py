@@ -33,7 +33,7 @@ def test_every_figure_says_what_it_shows(shown: list[tuple[str, str]]) -> None:
         assert "wide: 1 host 100 ms (100 predicted), 2 hosts 310 ms (300" in shown[-1][1]
     bandwidth_view.show_bars({"one server": (0.84, 0.837)}, "Bars.", "measured")
     assert "one server: 840 ms, by the formula 837" in shown[-1][1]
-    bandwidth_view.show_published(CASES, lambda case, gpus: case.speedup(gpus), "Published.")
+    bandwidth_view.show_published_speedups(CASES, lambda case, gpus: case.speedup(gpus))
     assert "Inception, 50 GPUs: 32 published, 31.9 computed" in shown[-1][1]
 
 
@@ -59,6 +59,8 @@ def test_the_widget_shows_what_is_asked_for() -> None:
     assert speedup(16, 4, "two levels", 2000, 1) < 1.3 * speedup(16, 4, "ring", 2000, 1)
     assert speedup(16, 8, "two levels", 2000, 25) > speedup(16, 8, "ring", 2000, 25)
     assert speedup(16, 8, "two levels", 2000, 100) < speedup(16, 8, "ring", 2000, 100)
-    words = bandwidth_knobs.knobs_words(server_seconds, 200, 100, 10, 1, "ring")
+    knobs = {"compute_ms": 200, "MB": 100, "Gbit_per_s": 10, "GPUs_per_host": 1}
+    words = bandwidth_knobs.knobs_words(server_seconds, "ring", **knobs)
+    assert bandwidth_knobs.knobs_picture(server_seconds, "ring", **knobs).axes
     assert "100 MB, 10 Gbit/s a host, 1 GPU on each, ring: 4.7 on 8, 9.1" in words
     assert "Faint, on 16 GPUs: two levels 9.1" in words

@@ -11,7 +11,7 @@ import pytest
 
 import helpers
 from helpers.engine.tf_cluster import run_cluster
-from helpers.lessons.devices.algorithms.device_graphs import log_then_assign
+from helpers.lessons.devices.algorithms.device_graphs import find_model, log_then_assign
 from helpers.lessons.devices.algorithms.device_memory import least_peak, step_memory
 from helpers.lessons.devices.algorithms.placement import Op, place
 from helpers.lessons.devices.exercises.order import ORDERS, peak_of
@@ -223,7 +223,9 @@ def test_a_variable_on_a_server_is_used_from_a_worker(at_home: bool, sent: Any) 
 @needs_tensorflow
 @pytest.mark.tensorflow
 def test_a_model_outlives_its_client_on_the_servers(tmp_path: Path) -> None:
-    trained, found = run_cluster(servers.lose_and_find, str(tmp_path), servers=2, workers=2)
+    trained, found = run_cluster(
+        servers.lose_and_find, str(tmp_path), 300, find_model, servers=2, workers=2
+    )
     assert trained["loss"] < 1e-9
     assert found["found"] == found["saved"]
     assert found["found"]["weights"] == pytest.approx([1.0, 2.0], abs=1e-4)

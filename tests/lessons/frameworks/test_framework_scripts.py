@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from helpers.lessons.frameworks.experiments import script, setting
-from helpers.lessons.frameworks.experiments.alone import train_alone
+from helpers.lessons.frameworks.experiments.in_torch import train_alone
 
 ROOT = Path(__file__).resolve().parents[3]
 LESSON = ROOT / "solutions" / "04_frameworks.ipynb"

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from helpers.lessons.frameworks.experiments import setting
-from helpers.lessons.frameworks.experiments.alone import train_alone
+from helpers.lessons.frameworks.experiments.in_torch import train_alone
 from helpers.lessons.frameworks.experiments.measure import Measured, measure, read_timeline
 from helpers.lessons.frameworks.experiments.ways import WAYS, Run, train
+from helpers.lessons.frameworks.figures.frameworks_mistakes import train_wrong
 
 STEPS = 50
 EVERYDAY = {"own", "torch DDP", "multi-worker", "horovod torch", "horovod keras"}
@@ -74,6 +75,14 @@ def test_a_checksum_sees_the_order_of_weights() -> None:
     weights = setting.weights()
     flipped = [weights[0][::-1], *weights[1:]]
     assert abs(setting.checksum(weights) - setting.checksum(flipped)) > 0.01
+
+
+def test_the_widget_trains_as_the_ranks_do() -> None:
+    right = train_wrong("nothing", 3)
+    assert max(right.apart) == 0 and max(right.away) < 1e-12
+    assert np.abs(np.array(right.alone) - alone().losses).max() < CLOSE
+    assert train_wrong("no broadcast", 3).apart[-1] > 0.05
+    assert train_wrong("averaged twice", 3).apart[-1] == 0 < train_wrong("summed", 2).away[-1]
 
 
 # --- the seven ways, two of them in two variants -------------------------------------------------

@@ -8,7 +8,7 @@ its own, and then really sums its gradients over the links.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import helpers
@@ -30,20 +30,49 @@ def _nothing(comm: Comm) -> None:
     """A run that only starts."""
 
 
+def timed(
+    comm: Comm,
+    count: int,
+    step: Callable[[], object],
+    before: Callable[[], object] = lambda: None,
+) -> list[float]:
+    """Seconds of each of `count` steps, which all ranks begin together, after one not counted.
+
+    before: run ahead of each, untimed.
+    """
+    taken = []
+    for _ in range(count + 1):
+        before()
+        comm.barrier()
+        start = comm.time()
+        step()
+        taken.append(comm.time() - start)
+    return taken[1:]
+
+
+def on_hosts(fn: Callable[..., Any], *args: Any, engine: str = "hosts", **links: Any) -> Any:
+    """Run fn(comm, *args) on virtual hosts; what `helpers.run` returns. links: as it takes them."""
+    return helpers.run(fn, *args, engine=engine, timeout=300, show=False, **links)
+
+
+def slowest(ranks: Iterable[Sequence[float]]) -> float:
+    """The median over the steps of the slowest rank's seconds, of each rank's seconds by step."""
+    return statistics.median(max(each) for each in zip(*ranks, strict=True))
+
+
 def steps(
     comm: Comm, nbytes: int, compute: float, count: int, all_reduce: AllReduce
 ) -> list[float]:
-    """Seconds of each of `count` steps on this rank, after one that is not counted."""
+    """Seconds of each of `count` steps on this rank: computing, and then a sum of gradients."""
     import torch
 
-    gradients, taken = torch.zeros(max(nbytes // 4, 1)), []
-    for _ in range(count + 1):
-        comm.barrier()
-        start = comm.time()
+    gradients = torch.zeros(max(nbytes // 4, 1))
+
+    def step() -> None:
         comm.compute(compute)
         all_reduce(comm, gradients)
-        taken.append(comm.time() - start)
-    return taken[1:]
+
+    return timed(comm, count, step)
 
 
 def step_seconds(
@@ -52,31 +81,26 @@ def step_seconds(
     compute: float,
     bandwidth: Bandwidth | Sequence[Bandwidth],
     *,
-    ranks_per_host: int = 1,
     all_reduce: AllReduce = all_reduce_ring,
     count: int = 3,
-    engine: str = "hosts",
+    **run: Any,
 ) -> float:
     """The median step of the slowest rank, in seconds.
 
-    nbytes: of the gradients. compute: seconds of each rank's computing. Others as in `helpers.run`.
+    nbytes: of the gradients. compute: seconds of each rank's computing. run: as in `helpers.run`.
     """
-    ranks = helpers.run(
-        steps, nbytes, compute, enough(count), all_reduce, engine=engine, hosts=hosts,
-        ranks_per_host=ranks_per_host, bandwidth=bandwidth, timeout=300, show=False,
-    )  # fmt: skip
-    return statistics.median(max(each) for each in zip(*ranks, strict=True))
+    arguments = nbytes, compute, enough(count), all_reduce
+    return slowest(on_hosts(steps, *arguments, hosts=hosts, bandwidth=bandwidth, **run))
 
 
 def push_pull(comm: Comm, servers: int, nbytes: int, count: int) -> list[float]:
     """Seconds of each of `count` steps: all workers pull the weights, and then all push gradients.
 
-    The first `servers` ranks are servers with an equal part each, all others workers. A step that
-    is not counted comes first.
+    The first `servers` ranks are servers with an equal part each, all others workers.
     """
     import torch
 
-    part, taken = torch.zeros(max(nbytes // 4 // servers, 1)), []
+    part = torch.zeros(max(nbytes // 4 // servers, 1))
     workers = list(range(servers, comm.size))
     if comm.rank < servers:
         turn = comm.rank * len(workers) // servers
@@ -84,15 +108,13 @@ def push_pull(comm: Comm, servers: int, nbytes: int, count: int) -> list[float]:
     else:
         turn = comm.rank % servers
         others = [*range(turn, servers), *range(turn)]
-    for _ in range(count + 1):
-        comm.barrier()
-        start = comm.time()
-        exchange(comm, part, others, sends=comm.rank < servers)
-        comm.barrier()
-        exchange(comm, part, others, sends=comm.rank >= servers)
-        comm.barrier()
-        taken.append(comm.time() - start)
-    return taken[1:]
+
+    def step() -> None:
+        for sends in (comm.rank < servers, comm.rank >= servers):
+            exchange(comm, part, others, sends)
+            comm.barrier()
+
+    return timed(comm, count, step)
 
 
 def exchange(comm: Comm, part: Any, others: Sequence[int], sends: bool) -> None:
@@ -112,14 +134,12 @@ def push_pull_seconds(
     bandwidth: Bandwidth | Sequence[Bandwidth],
     *,
     count: int = 3,
-    engine: str = "hosts",
+    **run: Any,
 ) -> float:
     """The median step of workers and servers that each have a host of their own, in seconds."""
-    ranks = helpers.run(
-        push_pull, servers, nbytes, enough(count), engine=engine, hosts=workers + servers,
-        bandwidth=bandwidth, timeout=300, show=False,
-    )  # fmt: skip
-    return statistics.median(max(each) for each in zip(*ranks, strict=True))
+    hosts = workers + servers
+    arguments = servers, nbytes, enough(count)
+    return slowest(on_hosts(push_pull, *arguments, hosts=hosts, bandwidth=bandwidth, **run))
 
 
 class Weights:

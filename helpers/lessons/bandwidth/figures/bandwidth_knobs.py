@@ -8,7 +8,7 @@ from typing import Any
 
 from helpers.lessons.bandwidth.algorithms.two_level import two_level_seconds
 from helpers.lessons.bandwidth.experiments.speedup_cases import LATENCY
-from helpers.notebook.style import CYCLE, GREY, axes, modelled
+from helpers.notebook.style import CYCLE, GREY, axes, modelled, ticks
 
 ServerSeconds = Callable[[int, int, float, float, float], float]
 EXCHANGES = ("ring", "two levels", "one server", "one server for every 8 GPUs")
@@ -58,20 +58,16 @@ def speedups(
     return found
 
 
-def knobs_picture(
-    server_seconds: ServerSeconds,
-    compute_ms: float,
-    MB: float,
-    Gbit_per_s: float,
-    GPUs_per_host: int,
-    exchange: str,
-) -> Any:
-    """Speedup against GPUs, each with a batch of its own: the chosen exchange, the others faint."""
+def knobs_picture(server_seconds: ServerSeconds, exchange: str, **knobs: Any) -> Any:
+    """Speedup against GPUs, each with a batch of its own: the chosen exchange, the others faint.
+
+    knobs: as `speedups` takes them.
+    """
     figure, ax = axes(height=4.2)
     ax.plot(GPUS, GPUS, color=GREY, linewidth=1, label="N GPUs, N times as many rows")
     least = 0.1
     for number, kind in enumerate(EXCHANGES):
-        found = speedups(server_seconds, compute_ms, MB, Gbit_per_s, GPUs_per_host, kind)
+        found = speedups(server_seconds, exchange=kind, **knobs)
         values, colour = list(found.values()), CYCLE[number]
         faint = {"color": colour, "linewidth": 1, "alpha": 0.5, "linestyle": "--", "label": kind}
         ax.plot(GPUS, values, **(modelled(colour, kind) if kind == exchange else faint))
@@ -79,36 +75,23 @@ def knobs_picture(
     ax.set(xscale="log", yscale="log", xlabel="GPUs", ylabel="speedup (×)")
     lowest = math.floor(math.log10(least))  # so that no curve leaves the picture
     ax.set_ylim(10.0**lowest, 600)
-    ax.set_xticks(GPUS, [str(n) for n in GPUS])
-    ticks = [*(10.0**power for power in range(lowest, 3)), 500]
-    ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
-    ax.minorticks_off()
-    look = {"handlelength": 1.5, "columnspacing": 1.0, "frameon": False, "fontsize": 9}
+    ticks(ax.xaxis, GPUS)
+    ticks(ax.yaxis, [*(10.0**power for power in range(lowest, 3)), 500])
+    look = {"handlelength": 1.5, "columnspacing": 1.0, "fontsize": 9}
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, **look)
     return figure
 
 
-def knobs_words(
-    server_seconds: ServerSeconds,
-    compute_ms: float,
-    MB: float,
-    Gbit_per_s: float,
-    GPUs_per_host: int,
-    exchange: str,
-) -> str:
+def knobs_words(server_seconds: ServerSeconds, exchange: str, **knobs: Any) -> str:
     """What `knobs_picture` shows."""
-    knobs = compute_ms, MB, Gbit_per_s, GPUs_per_host
-    values = speedups(server_seconds, *knobs, exchange)
+    found = {kind: speedups(server_seconds, exchange=kind, **knobs) for kind in EXCHANGES}
+    values, each = found.pop(exchange), knobs["GPUs_per_host"]
     told = ", ".join(f"{values[n]:.3g} on {n}" for n in (8, 16, 64, 512))
     best = max(values, key=values.__getitem__)
-    others = ", ".join(
-        f"{kind} {speedups(server_seconds, *knobs, kind)[16]:.3g}"
-        for kind in EXCHANGES
-        if kind != exchange
-    )
+    others = ", ".join(f"{kind} {its[16]:.3g}" for kind, its in found.items())
     return (
-        f"Speedup against GPUs, both axes logarithmic: {compute_ms:g} ms of computing, {MB:g} MB, "
-        f"{Gbit_per_s:g} Gbit/s a host, {GPUs_per_host} GPU{'s' * (GPUs_per_host > 1)} on each, "
-        f"{exchange}: {told}; the most is {values[best]:.3g} on {best}. "
-        f"Faint, on 16 GPUs: {others}."
+        f"Speedup against GPUs, both axes logarithmic: {knobs['compute_ms']:g} ms of computing, "
+        f"{knobs['MB']:g} MB, {knobs['Gbit_per_s']:g} Gbit/s a host, "
+        f"{each} GPU{'s' * (each > 1)} on each, {exchange}: {told}; "
+        f"the most is {values[best]:.3g} on {best}. Faint, on 16 GPUs: {others}."
     )

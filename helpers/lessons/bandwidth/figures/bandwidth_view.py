@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from helpers.lessons.bandwidth.experiments.speedup_cases import Case
 from helpers.notebook.figures import show
-from helpers.notebook.style import CYCLE, GREY, axes
+from helpers.notebook.style import CYCLE, GREY, axes, measured, note, rows, ticks
 
 MARKS = "os^Dv"
 Curve = Callable[[int], float]
@@ -31,14 +31,12 @@ def show_speedups(
         # Gaps in turn: of two curves that are one, both show.
         dashes = (4.0 * number, (4.0, 4.0))
         ax.plot(hosts, [curves[name](n) for n in hosts], linestyle=dashes, color=colour)
-        ax.plot(
-            list(points), list(points.values()), MARKS[number], color=colour,
-            label=f"{name}, {source}",
-        )  # fmt: skip
+        look = measured(colour, f"{name}, {source}", MARKS[number])
+        ax.plot(list(points), list(points.values()), **look)
     ax.plot([], [], "--", color="#555555", label="by the formula")
     ax.set(xlabel="hosts", ylabel="speedup (×)", ylim=(0, None))
     ax.set_xticks(range(1, most + 1))
-    ax.legend(frameon=False, fontsize=9)
+    ax.legend(fontsize=9)
     told = "; ".join(
         f"{name}: " + ", ".join(f"{value:.2f} on {n}" for n, value in points.items())
         for name, points in found.items()
@@ -63,19 +61,14 @@ def show_predictions(
         colour = CYCLE[number]
         line = predicted[name]
         ax.plot(list(line), [1e3 * s for s in line.values()], linestyle="--", color=colour)
-        ax.plot(
-            list(points), [1e3 * s for s in points.values()], MARKS[number], color=colour,
-            label=f"{name}, {source}",
-        )  # fmt: skip
+        look = measured(colour, f"{name}, {source}", MARKS[number])
+        ax.plot(list(points), [1e3 * s for s in points.values()], **look)
     ax.plot([], [], "--", color="#555555", label="predicted")
     if fitted:
         ax.axvspan(min(fitted) - 0.3, max(fitted) + 0.3, color=GREY, alpha=0.15, linewidth=0)
-        ax.annotate(
-            "fitted from these", (min(fitted), 0), xytext=(0, 4), textcoords="offset points",
-            fontsize=9, color="#555555",
-        )  # fmt: skip
+        note(ax, "fitted from these", (min(fitted), 0), (0, 4), color="#555555")
     ax.set(xlabel="hosts", ylabel="a step (ms)", ylim=(0, None))
-    ax.legend(frameon=False, fontsize=9)
+    ax.legend(fontsize=9)
     told = "; ".join(
         f"{name}: " + ", ".join(
             f"{n} host{'s' * (n > 1)} {1e3 * s:.0f} ms ({1e3 * predicted[name][n]:.0f} predicted)"
@@ -97,50 +90,16 @@ def show_bars(seconds: Mapping[str, tuple[float, float]], caption: str, source: 
         ax.barh(row, 1e3 * got, 0.5, color=CYCLE[0], label=source if first else "")
         label = "by the formula" if first else ""
         ax.plot([1e3 * wanted], [row], "|", color="#222222", markersize=18, label=label)
-        ax.annotate(
-            f"{1e3 * got:.0f} ms", (1e3 * got, row), xytext=(4, -3), textcoords="offset points",
-            fontsize=9,
-        )  # fmt: skip
-    ax.set_yticks(range(len(seconds)), list(seconds))
-    ax.set_ylim(len(seconds) - 0.5, -0.5)
+        note(ax, f"{1e3 * got:.0f} ms", (1e3 * got, row), (4, -3))
+    rows(ax, list(seconds))
     ax.set_xlim(0, 1.25e3 * max(max(pair) for pair in seconds.values()))
     ax.set_xlabel("time (ms)")
-    ax.grid(axis="y", visible=False)
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1.0), ncols=2, fontsize=9, frameon=False)
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1.0), ncols=2, fontsize=9)
     told = "; ".join(
         f"{name}: {1e3 * got:.0f} ms, by the formula {1e3 * wanted:.0f}"
         for name, (got, wanted) in seconds.items()
     )
     show(figure, caption=caption, alt=f"Bars of milliseconds, {source}. {told}.")
-
-
-def show_published(
-    cases: Sequence[Case],
-    speedup: Callable[[Case, int], float],
-    caption: str,
-) -> None:
-    """Speedup against GPUs for each case's assumptions, and what was published as a mark."""
-    figure, ax = axes(height=4.2)
-    numbers = [1, 2, 4, 8, 16, 25, 50, 100, 200, 350, 500]
-    ax.plot(numbers, numbers, color=GREY, linewidth=1, label="N GPUs, N times as many rows")
-    for number, case in enumerate(cases):
-        colour = CYCLE[number]
-        inside = [n for n in numbers if n <= case.gpus]
-        ax.plot(inside, [speedup(case, n) for n in inside], "--", color=colour)
-        ax.plot(
-            [case.gpus], [case.published[0]], MARKS[number], color=colour,
-            label=f"{case.name}: {case.published[0]:g}× published",
-        )  # fmt: skip
-    ax.set(xscale="log", yscale="log", xlabel="GPUs", ylabel="speedup (×)")
-    for set_ticks in (ax.set_xticks, ax.set_yticks):
-        set_ticks([1, 8, 50, 500], ["1", "8", "50", "500"])
-    ax.minorticks_off()
-    ax.legend(frameon=False, fontsize=9)
-    told = "; ".join(
-        f"{case.name}: {case.published[0]:g} published, {speedup(case, case.gpus):.1f} computed"
-        for case in cases
-    )
-    show(figure, caption=caption, alt=f"Speedup against GPUs, both axes logarithmic. {told}.")
 
 
 def show_calibrated(
@@ -162,12 +121,32 @@ def show_calibrated(
     )
 
 
-def show_published_speedups(cases: Sequence[Case], on: Callable[[Case, float], float]) -> None:
-    """Published speedups, and curves through them by assumption. on: the speedup of a case."""
-    show_published(
-        cases,
-        on,
+def show_published_speedups(cases: Sequence[Case], on: Callable[[Case, int], float]) -> None:
+    """Speedup against GPUs for each case's assumptions, and what was published as a mark.
+
+    on: the speedup of a case on so many GPUs.
+    """
+    figure, ax = axes(height=4.2)
+    numbers = [1, 2, 4, 8, 16, 25, 50, 100, 200, 350, 500]
+    ax.plot(numbers, numbers, color=GREY, linewidth=1, label="N GPUs, N times as many rows")
+    for number, case in enumerate(cases):
+        colour = CYCLE[number]
+        inside = [n for n in numbers if n <= case.gpus]
+        ax.plot(inside, [on(case, n) for n in inside], "--", color=colour)
+        look = measured(colour, f"{case.name}: {case.published[0]:g}× published", MARKS[number])
+        ax.plot([case.gpus], [case.published[0]], **look)
+    ax.set(xscale="log", yscale="log", xlabel="GPUs", ylabel="speedup (×)")
+    for axis in (ax.xaxis, ax.yaxis):
+        ticks(axis, [1, 8, 50, 500])
+    ax.legend(fontsize=9)
+    told = "; ".join(
+        f"{case.name}: {case.published[0]:g} published, {on(case, case.gpus):.1f} computed"
+        for case in cases
+    )
+    show(
+        figure,
         "Published speedups, and curves through them by assumption: computing and "
         "bytes as in the table, 10 Gbit/s. RankBrain has one server for every 5 GPUs, "
         "and at least one: hence the kink at 8.",
+        f"Speedup against GPUs, both axes logarithmic. {told}.",
     )

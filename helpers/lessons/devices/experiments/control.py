@@ -14,8 +14,8 @@ from helpers.lessons.devices.experiments.graphs import Seen, settings, watch
 MIB = 2**20
 
 
-def live_memory(comm: Any, chained: bool, loads: int = 6, mebibytes: int = 4) -> Seen:
-    """A chain of steps each of which needs a large tensor that is made from nothing.
+def live_memory(comm: Any, chained: bool) -> Seen:
+    """A chain of six steps each of which needs a tensor of 4 MiB that is made from nothing.
 
     Step i is sqrt(what came before + load i); loads are named load0, load1, … and steps use0, ….
     What comes before the first step takes some 50 ms of products of matrices.
@@ -32,12 +32,12 @@ def live_memory(comm: Any, chained: bool, loads: int = 6, mebibytes: int = 4) ->
         for _ in range(20):
             product = tf.matmul(product, matrix)
         total = tf.fill(shape, product[0, 0], name="start")
-        for number in range(loads):
+        for number in range(6):
             with tf.control_dependencies([total] if chained else []):
                 load = tf.fill(shape, float(number), name=f"load{number}")
             total = tf.sqrt(total + load, name=f"use{number}")
         result = tf.reduce_mean(total)
-    feed = {shape: (mebibytes, MIB // 4), matrix: np.eye(512, dtype=np.float32)}
+    feed = {shape: (4, MIB // 4), matrix: np.eye(512, dtype=np.float32)}
     with v1.Session(graph=graph, config=settings(threads=2)) as session:
         session.run(result, feed)
         return watch(session, result, feed)

@@ -6,12 +6,10 @@ Everything that optimises a graph is off, so that each op that is written is an 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """An op that ran. device: short, as "CPU:1" or "ps/0". inputs: ops, "^" for control."""
 
     name: str
@@ -20,8 +18,7 @@ class Node:
     inputs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """When an op ran: seconds from the first one's start."""
 
     name: str
@@ -29,8 +26,7 @@ class Span:
     end: float
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """What one step of a session showed.
 
     live: (seconds, bytes that are allocated from then on), as the CPU's allocator noted it.
@@ -130,19 +126,12 @@ def short(device: str) -> str:
 
 def spans(stats: Sequence[Any]) -> tuple[Span, ...]:
     """When each op computed, in order."""
-    if not stats:
-        return ()
-    zero = min(node.all_start_micros for node in stats)
+    zero = min((node.all_start_micros for node in stats), default=0)
     found = []
     for node in stats:
         begin = node.all_start_micros - zero
-        found.append(
-            Span(
-                node.node_name,
-                (begin + node.op_start_rel_micros) / 1e6,
-                (begin + node.op_end_rel_micros) / 1e6,
-            )
-        )
+        ends = (begin + node.op_start_rel_micros, begin + node.op_end_rel_micros)
+        found.append(Span(node.node_name, ends[0] / 1e6, ends[1] / 1e6))
     return tuple(sorted(found, key=lambda span: (span.start, span.end, span.name)))
 
 
@@ -154,10 +143,9 @@ def live(stats: Sequence[Any]) -> tuple[tuple[float, int], ...]:
         for memory in node.memory
         for record in memory.allocation_records
     ]
-    if not records:
-        return ()
-    zero, held, found = min(when for when, _ in records), 0, []
-    for when, size in sorted(records, key=lambda record: (record[0], record[1])):
+    records.sort()
+    zero, held, found = records[0][0] if records else 0, 0, []
+    for when, size in records:
         held += size
         found.append(((when - zero) / 1e6, held))
     return tuple(found)

@@ -7,7 +7,7 @@ as on a full GPU.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -43,32 +43,43 @@ def network(widths: Sequence[int] = WIDTHS, device: Any = "cpu") -> Any:
     return torch.nn.Sequential(*layers[:-1])
 
 
+def until_full(
+    sizes: Sequence[int], fill: Callable[[int], object], full: type[BaseException]
+) -> dict[str, Any]:
+    """Call `fill` with one size after the other until it raises `full`, as memory does.
+
+    Returns: {"fit": the sizes that did, "batch": the one that did not or None, "error": its kind,
+    "text": the first line of what it says, without the place where it was noticed}.
+    """
+    found: dict[str, Any] = {"fit": [], "batch": None, "error": "", "text": ""}
+    for size in sizes:
+        try:
+            fill(size)
+        except full as error:
+            text = str(error).splitlines()[0].split("DefaultCPUAllocator: ")[-1]
+            text = text.split("}} ")[-1].split(" [Op:")[0]
+            return found | {"batch": size, "error": type(error).__name__, "text": text}
+        found["fit"].append(size)
+    return found
+
+
 def train_until_full(comm: Any, mebibytes: float, batches: Sequence[int]) -> dict[str, Any]:
     """Train steps with larger and larger batches in so much memory, until one does not fit.
 
-    Returns: {"fit": the batches that did, "batch": the one that did not or None, "error": its kind,
-    "text": the first line of what it says, "after": whether a small batch still trains then,
-    "limited": whether this system can limit a process at all}.
+    Returns what `until_full` does, "after": whether a small batch still trains then, and
+    "limited": whether this system can limit a process at all.
     """
     import torch
 
     torch.manual_seed(0)
     model = network()
     step(model, 32)  # what a first step takes once and for all
-    found: dict[str, Any] = {"fit": [], "batch": None, "error": "", "text": "", "after": True}
-    found["limited"] = limit_memory(mebibytes)
-    if not found["limited"]:
-        return found
-    for batch in batches:
-        try:
-            step(model, batch)
-        except (RuntimeError, MemoryError) as error:  # on a GPU: torch.cuda.OutOfMemoryError
-            found |= {"batch": batch, "error": type(error).__name__, "text": first_line(error)}
-            break
-        found["fit"].append(batch)
+    limited = limit_memory(mebibytes)
+    # On a GPU it would be torch.cuda.OutOfMemoryError, which is a RuntimeError too.
+    found = until_full(batches if limited else (), lambda rows: step(model, rows), RuntimeError)
     model.zero_grad()
     step(model, 32)
-    return found
+    return found | {"after": True, "limited": limited}
 
 
 def step(model: Any, batch: int) -> None:
@@ -83,32 +94,20 @@ def step(model: Any, batch: int) -> None:
 def fill_tensorflow(comm: Any, mebibytes: float, sizes: Sequence[int]) -> dict[str, Any]:
     """Make TensorFlow tensors of so many MiB, one after the other, until one does not fit.
 
-    Each takes the place of the one before. Returns what `train_until_full` does, with "fit" in MiB.
+    Returns what `train_until_full` does, with "fit" in MiB.
     """
     import tensorflow as tf
 
     tf.linalg.matmul(tf.ones((8, 8)), tf.ones((8, 8)))
     tf.random.uniform((4, 4))
-    found: dict[str, Any] = {"fit": [], "batch": None, "error": "", "text": "", "after": True}
-    found["limited"] = limit_memory(mebibytes)
-    if not found["limited"]:
-        return found
-    for size in sizes:
-        try:
-            tensor = tf.random.uniform((size, MIB // 4))
-        except tf.errors.ResourceExhaustedError as error:
-            text = error.message.split("}} ")[-1].split(" [Op:")[0]
-            found |= {"batch": size, "error": type(error).__name__, "text": text}
-            break
-        found["fit"].append(size)
-        del tensor
-    found["after"] = float(tf.reduce_sum(tf.ones(8))) == 8.0
-    return found
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, without the place in C++ where it was noticed."""
-    return str(error).splitlines()[0].split("DefaultCPUAllocator: ")[-1]
+    limited = limit_memory(mebibytes)
+    found = until_full(
+        sizes if limited else (),
+        lambda size: tf.random.uniform((size, MIB // 4)),
+        tf.errors.ResourceExhaustedError,
+    )
+    after = float(tf.reduce_sum(tf.ones(8))) == 8.0
+    return found | {"after": after, "limited": limited}
 
 
 def measured_step(

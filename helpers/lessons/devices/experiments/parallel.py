@@ -6,8 +6,10 @@ from typing import Any
 
 from helpers.lessons.devices.experiments.graphs import Seen, settings, watch
 
+LENGTH, SIZE = 4, 700  # of a chain; of its square matrices
 
-def two_chains(comm: Any, threads: int, length: int = 4, size: int = 700) -> Seen:
+
+def two_chains(comm: Any, threads: int) -> Seen:
     """Two chains of products of matrices on "/CPU:0" that do not need each other.
 
     threads: that TensorFlow shares among ops. Each op computes on one. The ops are named a0, a1, …
@@ -18,15 +20,15 @@ def two_chains(comm: Any, threads: int, length: int = 4, size: int = 700) -> See
 
     v1 = tf.compat.v1
     with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
-        matrix = v1.placeholder(tf.float32, (size, size), name="matrix")
+        matrix = v1.placeholder(tf.float32, (SIZE, SIZE), name="matrix")
         ends = []
         for chain in "ab":
             product = matrix
-            for number in range(length):
+            for number in range(LENGTH):
                 product = tf.matmul(product, matrix, name=f"{chain}{number}")
             ends.append(product)
         both = tf.group(*ends)
-    feed = {matrix: np.eye(size, dtype=np.float32)}
+    feed = {matrix: np.eye(SIZE, dtype=np.float32)}
     with v1.Session(graph=graph, config=settings(threads=threads)) as session:
         session.run(both, feed)
         return watch(session, both, feed)
@@ -42,32 +44,26 @@ def overlap(seen: Seen) -> float:
     )
 
 
-def threads_of_torch(comm: Any, workers: int, length: int = 4, size: int = 700) -> float:
+def threads_of_torch(comm: Any, workers: int) -> float:
     """The same two chains in torch, from one Python thread or from two; seconds from start to end.
 
     On a CPU torch runs an op in the thread that calls it, so nothing overlaps by itself.
     """
-    import threading
     import time
+    from concurrent.futures import ThreadPoolExecutor
 
     import torch
 
-    matrix = torch.eye(size)
+    matrix = torch.eye(SIZE)
 
     def chain() -> None:
         product = matrix
-        for _ in range(length):
+        for _ in range(LENGTH):
             product = product @ matrix
 
     chain()
     begin = time.perf_counter()
-    if workers == 1:
-        chain()
-        chain()
-    else:
-        both = [threading.Thread(target=chain) for _ in range(2)]
-        for thread in both:
-            thread.start()
-        for thread in both:
-            thread.join()
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in range(2):
+            pool.submit(chain)
     return time.perf_counter() - begin

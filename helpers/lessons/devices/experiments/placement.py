@@ -11,8 +11,8 @@ from helpers.lessons.devices.experiments.graphs import Seen, settings, watch
 Op = tuple[str, str, list[str], str]
 
 
-def place_for_real(comm: Any, ops: list[Op], soft: bool, cpus: int = 3) -> dict[str, str | None]:
-    """Where TensorFlow places each op on this machine, None where it refuses to.
+def place_for_real(comm: Any, ops: list[Op], soft: bool) -> dict[str, str | None]:
+    """Where TensorFlow places each op on three CPUs, None where it refuses to.
 
     Each op is placed by itself, or with the variable that it uses. An op whose only kernel is the
     GPU's is a real one of cuDNN.
@@ -25,7 +25,7 @@ def place_for_real(comm: Any, ops: list[Op], soft: bool, cpus: int = 3) -> dict[
         with tf.Graph().as_default() as graph:
             made = _make(op, pins)
             init = tf.compat.v1.global_variables_initializer()
-            found[op[0]] = _placed(graph, init, made, settings(cpus, soft=soft))
+            found[op[0]] = _placed(graph, init, made, settings(3, soft=soft))
     return found
 
 

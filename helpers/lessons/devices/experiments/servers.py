@@ -20,8 +20,8 @@ MODEL: dict[str, tuple[tuple[int, ...], str]] = {
 CONTAINER = "spring"
 
 
-def use_from_afar(task: Any, at_home: bool, kibibytes: int = 64) -> tuple[Seen, dict[str, int]]:
-    """A variable on server 0 and the mean of its squares, for this worker.
+def use_from_afar(task: Any, at_home: bool) -> tuple[Seen, dict[str, int]]:
+    """A variable of 64 KiB on server 0 and the mean of its squares, for this worker.
 
     at_home: whether the mean is computed on the server, beside the variable. Returns what the step
     showed and the bytes of each tensor that went from one task to another.
@@ -32,7 +32,7 @@ def use_from_afar(task: Any, at_home: bool, kibibytes: int = 64) -> tuple[Seen, 
     with tf.Graph().as_default() as graph:
         with tf.device("/job:ps/task:0"):
             table = v1.get_variable(
-                "table", (kibibytes * 256,), initializer=v1.ones_initializer(), use_resource=True
+                "table", (16_384,), initializer=v1.ones_initializer(), use_resource=True
             )
         with tf.device("/job:ps/task:0" if at_home else task.device):
             mean = tf.reduce_mean(tf.square(table, name="square"), name="mean")
@@ -49,15 +49,13 @@ def use_from_afar(task: Any, at_home: bool, kibibytes: int = 64) -> tuple[Seen, 
     return seen, sizes
 
 
-def lose_and_find(
-    task: Any, folder: str, steps: int = 300, find: Callable[..., Any] | None = None
-) -> dict[str, Any]:
+def lose_and_find(task: Any, folder: str, steps: int, find: Callable[..., Any]) -> dict[str, Any]:
     """Worker 0 trains and closes its session; worker 1, which knows names alone, looks for it.
 
-    folder: that both can see. find: `find_model(container, model)` of exercise 01.5, by default
-    the course's own. Returns, for worker 0, {"loss"}; for worker 1, {"elsewhere": what it finds in
-    another container, "found", "files": of the checkpoint, "saved": what they hold, "cleared":
-    what it finds once the container has been emptied}.
+    folder: that both can see. find: `find_model(container, model)` of exercise 01.5. Returns, for
+    worker 0, {"loss"}; for worker 1, {"elsewhere": what it finds in another container, "found",
+    "files": of the checkpoint, "saved": what they hold, "cleared": what it finds once the container
+    has been emptied}.
     """
     told = Path(folder) / "client 0 has gone"
     if task.index == 0:
@@ -69,7 +67,7 @@ def lose_and_find(
     return look_for_it(task, folder, find)
 
 
-def train_and_leave(task: Any, steps: int, rate: float = 0.05) -> float:
+def train_and_leave(task: Any, steps: int) -> float:
     """Fit y = x₁ + 2 x₂ + 1 with variables in a container on the servers; the loss at the end."""
     import tensorflow as tf
 
@@ -87,7 +85,7 @@ def train_and_leave(task: Any, steps: int, rate: float = 0.05) -> float:
             targets = tf.constant([6.0, 12.0, 3.0])
             said = tf.linalg.matvec(inputs, variables["weights"]) + variables["bias"]
             loss = tf.reduce_mean(tf.square(said - targets))
-            step = v1.train.GradientDescentOptimizer(rate).minimize(loss)
+            step = v1.train.GradientDescentOptimizer(0.05).minimize(loss)
         init = v1.global_variables_initializer()
     with task.session(graph) as session:
         session.run(init)
@@ -96,14 +94,10 @@ def train_and_leave(task: Any, steps: int, rate: float = 0.05) -> float:
         return float(session.run(loss))
 
 
-def look_for_it(task: Any, folder: str, find: Callable[..., Any] | None) -> dict[str, Any]:
+def look_for_it(task: Any, folder: str, find: Callable[..., Any]) -> dict[str, Any]:
     """A new client: it looks in another container, in the right one, saves, and empties it."""
     import tensorflow as tf
 
-    if find is None:
-        from helpers.lessons.devices.algorithms.device_graphs import find_model
-
-        find = find_model
     v1 = tf.compat.v1
     found: dict[str, Any] = {"elsewhere": attempt(task, find, "autumn")}
     with tf.Graph().as_default() as graph:

@@ -19,6 +19,7 @@ from helpers.notebook.style import (
     axes,
     measured,
     modelled,
+    rows,
     style,
 )
 
@@ -51,7 +52,7 @@ def knobs_of_memory(step_memory: StepMemory) -> tuple[Callable[..., Any], Callab
         sizes = items(**knobs)
         with style():
             figure, ax = axes(height=2.2)
-            _stack(ax, [sizes], [""])
+            _stack(ax, sizes)
             room = 1.0
             while room < sum(sizes):
                 room *= 4
@@ -68,17 +69,13 @@ def knobs_of_memory(step_memory: StepMemory) -> tuple[Callable[..., Any], Callab
     return draw, alt
 
 
-def _stack(ax: Any, rows: Sequence[Sequence[float]], names: Sequence[str]) -> None:
-    for place, sizes in enumerate(rows):
-        left = 0.0
-        for (item, (colour, hatch)), size in zip(ITEMS.items(), sizes, strict=True):
-            label = item if place == 0 else None
-            look = {"facecolor": colour, "hatch": hatch, "edgecolor": "#444444", "linewidth": 0.4}
-            ax.barh(place, size, left=left, height=0.6, label=label, **look)
-            left += size
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.grid(axis="y", visible=False)
+def _stack(ax: Any, sizes: Sequence[float]) -> None:
+    left = 0.0
+    for (item, (colour, hatch)), size in zip(ITEMS.items(), sizes, strict=True):
+        look = {"facecolor": colour, "hatch": hatch, "edgecolor": "#444444", "linewidth": 0.4}
+        ax.barh(0, size, left=left, height=0.6, label=item, **look)
+        left += size
+    rows(ax, [""])
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4, borderaxespad=0.2)
 
 
@@ -93,9 +90,20 @@ def show_formula(
 
     counted, and what formula gives: bytes. limit: MiB. full: the batch that did not fit, or None.
     """
+    curve = [2 ** (power / 2) for power in range(8, 35)]
     with style():
         figure, ax = axes()
-        _formula(ax, batches, counted, formula, limit, full)
+        ax.plot(batches, [size / MIB for size in counted], **measured(label="counted in torch"))
+        ours = [formula(round(rows)) / MIB for rows in curve]
+        ax.plot(curve, ours, **modelled(label="your formula"))
+        ax.axhline(limit, color=GREY, linewidth=1.2)
+        ax.text(18, limit * 1.12, f"limit of the process, {limit:g} MiB", color="#444444")
+        if full:
+            ax.axvline(full, color=RED, linestyle=":", linewidth=1.6)
+            ax.text(full * 0.92, 5, f"{full:,} rows:\nout of memory", ha="right", color=RED)
+        ax.set(xscale="log", yscale="log", xlabel="rows of a batch", ylabel="memory (MiB)")
+        ax.set_ylim(3, 900)
+        ax.legend(loc="upper left", bbox_to_anchor=(0, 0.72))
     show(
         figure,
         caption="Few rows: the parameters, their gradients and the optimizer's state fill the "
@@ -104,27 +112,6 @@ def show_formula(
         "counted points lie on the formula's curve, flat up to about a thousand rows, then rising "
         f"in proportion; it crosses the limit of {limit:g} MiB before 100,000 rows.",
     )
-
-
-def _formula(
-    ax: Any,
-    batches: Sequence[int],
-    counted: Sequence[int],
-    formula: Callable[[int], int],
-    limit: float,
-    full: int | None,
-) -> None:
-    ax.plot(batches, [size / MIB for size in counted], **measured(label="counted in torch"))
-    curve = [2 ** (power / 2) for power in range(8, 35)]
-    ax.plot(curve, [formula(round(rows)) / MIB for rows in curve], **modelled(label="your formula"))
-    ax.axhline(limit, color=GREY, linewidth=1.2)
-    ax.text(18, limit * 1.12, f"limit of the process, {limit:g} MiB", color="#444444")
-    if full:
-        ax.axvline(full, color=RED, linestyle=":", linewidth=1.6)
-        ax.text(full * 0.92, 5, f"{full:,} rows:\nout of memory", ha="right", color=RED)
-    ax.set(xscale="log", yscale="log", xlabel="rows of a batch", ylabel="memory (MiB)")
-    ax.set_ylim(3, 900)
-    ax.legend(loc="upper left", bbox_to_anchor=(0, 0.72))
 
 
 def show_graph(seen: Seen, caption: str, alt: str, hide: Sequence[str] = ()) -> None:
@@ -139,8 +126,8 @@ def show_graph(seen: Seen, caption: str, alt: str, hide: Sequence[str] = ()) -> 
     depth = _depths(nodes, edges)
     columns = {device: place for place, device in enumerate(devices)}
     spots = _spots(nodes, columns, depth)
-    rows = 1 + max(y for _, y in spots.values())
-    figure, ax = axes(width=2.3 * len(devices) + 0.4, height=0.7 + 0.62 * rows)
+    lines = 1 + max(y for _, y in spots.values())
+    figure, ax = axes(width=2.3 * len(devices) + 0.4, height=0.7 + 0.62 * lines)
     for device, x in columns.items():
         colour = CYCLE[x % len(CYCLE)]
         ax.axvspan(x - 0.46, x + 0.46, color=colour, alpha=0.12, linewidth=0)
@@ -148,11 +135,8 @@ def show_graph(seen: Seen, caption: str, alt: str, hide: Sequence[str] = ()) -> 
     boxes: dict[str, Any] = {}
     for node in nodes:
         x, y = spots[node.name]
-        text = (
-            node.name
-            if node.name.rsplit("/", 1)[-1].startswith(node.kind)
-            else (f"{node.name}\n{node.kind}")
-        )
+        told = node.name.rsplit("/", 1)[-1].startswith(node.kind)
+        text = node.name if told else f"{node.name}\n{node.kind}"
         box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": "#666666"}
         made = ax.text(x, y, text, ha="center", va="center", fontsize=9, bbox=box, zorder=2)
         boxes[node.name] = made.get_bbox_patch()
@@ -166,7 +150,7 @@ def show_graph(seen: Seen, caption: str, alt: str, hide: Sequence[str] = ()) -> 
         order = look.pop("zorder")
         ax.annotate("", spots[end], spots[start], arrowprops=look, zorder=order)
     ax.set_xlim(-0.5, len(devices) - 0.5)
-    ax.set_ylim(rows - 0.45, -1.05)
+    ax.set_ylim(lines - 0.45, -1.05)
     ax.axis("off")
     show(figure, caption=caption, alt=alt)
 
@@ -207,52 +191,6 @@ def _spots(
     return spots
 
 
-def show_chains(runs: Mapping[str, Seen], caption: str, alt: str) -> None:
-    """A timeline a run: a row for the ops of chain a, a row for those of chain b."""
-    last = max(span.end for run in runs.values() for span in run.spans) * 1.01e3
-    with style():
-        figure, panels = axes(rows=len(runs), height=0.9 + 1.35 * len(runs))
-        for ax, (title, run) in zip(panels, runs.items(), strict=True):
-            _chains(ax, run)
-            ax.set_xlim(0, last)
-            ax.set_title(title)
-        panels[-1].set_xlabel("time (ms)")
-    show(figure, caption=caption, alt=alt)
-
-
-def _chains(ax: Any, run: Seen) -> None:
-    looks = {"a": {"facecolor": GREEN}, "b": {"facecolor": PINK, "hatch": "////"}}
-    spans = [span for span in run.spans if span.name[:1] in looks and span.name[1:].isdigit()]
-    zero = min(span.start for span in spans)
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-    for span in spans:
-        begin, long = 1e3 * (span.start - zero), 1e3 * (span.end - span.start)
-        row = list(looks).index(span.name[0])
-        look = {"height": 0.7, "edgecolor": "#444444", "linewidth": 0.4}
-        ax.barh(row, long, left=begin, **look, **looks[span.name[0]])
-        middle = begin + long / 2
-        ax.text(middle, row, span.name, ha="center", va="center", fontsize=8, bbox=box)
-    ax.set_yticks(range(len(looks)), [f"chain {name}" for name in looks])
-    ax.set_ylim(len(looks) - 0.5, -0.5)
-    ax.grid(axis="y", visible=False)
-
-
-def show_live(runs: Mapping[str, Seen], caption: str, alt: str) -> None:
-    """Memory that is allocated during a step, over time, a line a run."""
-    end = max(run.live[-1][0] for run in runs.values()) * 1.05e3
-    with style():
-        figure, ax = axes(height=3.2)
-        for (name, run), colour, line in zip(runs.items(), CYCLE, ("-", "--"), strict=False):
-            times = [1e3 * when for when, _ in run.live] + [end]
-            sizes = [held / MIB for _, held in run.live] + [run.live[-1][1] / MIB]
-            label = f"{name}: {run.peak / MIB:.0f} MiB at the peak"
-            ax.step(times, sizes, where="post", color=colour, linestyle=line, label=label)
-        ax.set(xlabel="time (ms)", ylabel="allocated (MiB)", xlim=(0, end))
-        ax.set_ylim(0, 1.4 * max(run.peak for run in runs.values()) / MIB)
-        ax.legend(loc="upper right")
-    show(figure, caption=caption, alt=alt)
-
-
 def show_without_pin(seen: Seen, hide: Sequence[str]) -> None:
     """Three steps, of which the middle one has no pin."""
     show_graph(
@@ -279,19 +217,60 @@ def show_variable(seen: Seen, hide: Sequence[str]) -> None:
 
 
 def show_two_chains(runs: Mapping[str, Seen], said: Sequence[str]) -> None:
-    """Two chains of products with one thread for ops and with two. said: what became of each."""
-    show_chains(
-        runs,
+    """Two chains of products, a timeline a run: with one thread for ops, and with two.
+
+    said: what became of each.
+    """
+    last = max(span.end for run in runs.values() for span in run.spans) * 1.01e3
+    with style():
+        figure, panels = axes(rows=len(runs), height=0.9 + 1.35 * len(runs))
+        for ax, (title, run) in zip(panels, runs.items(), strict=True):
+            _chains(ax, run)
+            ax.set_xlim(0, last)
+            ax.set_title(title)
+        panels[-1].set_xlabel("time (ms)")
+    show(
+        figure,
         caption=f"One device, two chains. With one thread for ops: {said[0]}. With two: {said[1]}.",
         alt="Two timelines of the four products of each chain. Above, with one thread: "
         f"{said[0]}. Below, with two threads: {said[1]}.",
     )
 
 
+def _chains(ax: Any, run: Seen) -> None:
+    looks = {"a": {"facecolor": GREEN}, "b": {"facecolor": PINK, "hatch": "////"}}
+    spans = [span for span in run.spans if span.name[:1] in looks and span.name[1:].isdigit()]
+    zero = min(span.start for span in spans)
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+    for span in spans:
+        begin, long = 1e3 * (span.start - zero), 1e3 * (span.end - span.start)
+        row = list(looks).index(span.name[0])
+        look = {"height": 0.7, "edgecolor": "#444444", "linewidth": 0.4}
+        ax.barh(row, long, left=begin, **look, **looks[span.name[0]])
+        middle = begin + long / 2
+        ax.text(middle, row, span.name, ha="center", va="center", fontsize=8, bbox=box)
+    rows(ax, [f"chain {name}" for name in looks])
+
+
 def show_control(free: Seen, chained: Seen) -> None:
-    """Memory over time, without control dependencies and with them."""
-    show_live(
-        {"as soon as possible": free, "each load waits for the step before": chained},
+    """Memory that is allocated over time, without control dependencies and with them."""
+    end = max(run.live[-1][0] for run in (free, chained)) * 1.05e3
+    looks = (
+        ("as soon as possible", free, {"color": CYCLE[0]}),
+        ("each load waits for the step before", chained, {"color": CYCLE[1], "linestyle": "--"}),
+    )
+    with style():
+        figure, ax = axes(height=3.2)
+        for name, run, look in looks:
+            times = [1e3 * when for when, _ in run.live] + [end]
+            sizes = [held / MIB for _, held in run.live] + [run.live[-1][1] / MIB]
+            label = f"{name}: {run.peak / MIB:.0f} MiB at the peak"
+            ax.step(times, sizes, where="post", label=label, **look)
+        ax.set(xlabel="time (ms)", ylabel="allocated (MiB)", xlim=(0, end))
+        ax.set_ylim(0, 1.4 * max(free.peak, chained.peak) / MIB)
+        ax.legend(loc="upper right")
+    show(
+        figure,
         caption="Without control dependencies all six loads are there before the first step "
         "is; with them there is never more than one.",
         alt="Two step lines of allocated memory over time. One rises before the first step "

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-import helpers
 from helpers.engine.comm import Comm
+from helpers.lessons.bandwidth.experiments.host_steps import on_hosts, slowest
 from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
 from helpers.lessons.fewer_bits.algorithms.sparse_rows import SparseRows
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring
@@ -57,12 +56,9 @@ def measured(
     """The median step over links of one bandwidth."""
     count = enough(count)
     start, ranks = (
-        helpers.run(
-            steps, sparse, words, drawn, each, engine="hosts", hosts=hosts, bandwidth=bandwidth,
-            timeout=300, show=False,
-        )
+        on_hosts(steps, sparse, words, drawn, each, hosts=hosts, bandwidth=bandwidth)
         for each in (0, count)
-    )  # fmt: skip
-    seconds = statistics.median(max(each) for each in zip(*(r[0] for r in ranks), strict=True))
+    )
+    seconds = slowest(seconds for seconds, _ in ranks)
     out, before = (max(link.out for link in run.stats.links) for run in (ranks, start))
     return RowSteps(seconds, (out - before) / count / 1e6, ranks[0][1])

@@ -5,14 +5,14 @@ Bytes are those that a host's own interface has sent, with all headers.
 
 from __future__ import annotations
 
-import statistics
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-import helpers
+from helpers.lessons.bandwidth.experiments.host_steps import on_hosts, slowest
 from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
 from helpers.lessons.fewer_bits.experiments.scheme_steps import COLUMNS, REDUCERS
 from helpers.notebook.repeats import enough
@@ -34,15 +34,22 @@ def hooked(comm: Any, count: int, hook: str) -> Any:
         model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
     elif hook:
         model.register_comm_hook(getattr(default_hooks, hook), through)
-    rows, taken, left = torch.randn(1, COLUMNS), [], []
-    for _ in range(count + 3):  # the first rebuild buckets, or are not compressed
+    rows = torch.randn(1, COLUMNS)
+    # The first rebuild buckets, or are not compressed.
+    return watched(comm, count, 3, lambda: model(rows).sum().backward())
+
+
+def watched(comm: Any, count: int, first: int, step: Callable[[], object]) -> dict[str, Any]:
+    """Seconds of each step, and the bytes that left this host in it, after the first ones."""
+    taken, left = [], []
+    for _ in range(count + first):
         comm.barrier()
         before, start = left_host(), comm.time()
-        model(rows).sum().backward()
+        step()
         taken.append(comm.time() - start)
         comm.barrier()
         left.append(left_host() - before)
-    return {"seconds": taken[3:], "bytes": left[3:]}
+    return {"seconds": taken[first:], "bytes": left[first:]}
 
 
 def through(hook: Any, bucket: Any) -> Any:
@@ -68,38 +75,29 @@ def ours(comm: Any, count: int, name: str) -> Any:
     """The same of the course's own reducer."""
     model = torch.nn.Linear(COLUMNS, NBYTES // 4 // COLUMNS, bias=False)
     replica = DataParallel(model, comm, REDUCERS[name](), bucket_bytes=10**8)
-    rows, taken, left = torch.randn(1, COLUMNS), [], []
-    for _ in range(count + 1):
-        comm.barrier()
-        before, start = left_host(), comm.time()
+    rows = torch.randn(1, COLUMNS)
+
+    def step() -> None:
+        model.zero_grad()
         replica(rows).sum().backward()
         replica.finish()
-        taken.append(comm.time() - start)
-        comm.barrier()
-        left.append(left_host() - before)
-        model.zero_grad()
-    return {"seconds": taken[1:], "bytes": left[1:]}
+
+    return watched(comm, count, 1, step)
 
 
 # By name: the course's reducer, and torch's hook.
 PAIRS = {
-    "float32": (partial(ours, name="float32"), partial(hooked, hook="")),
-    "bf16": (partial(ours, name="bf16"), partial(hooked, hook="bf16_compress_hook")),
-    f"PowerSGD {RANK}": (
-        partial(ours, name=f"PowerSGD {RANK}"),
-        partial(hooked, hook="powerSGD_hook"),
-    ),
+    name: (partial(ours, name=name), partial(hooked, hook=hook))
+    for name, hook in (
+        ("float32", ""),
+        ("bf16", "bf16_compress_hook"),
+        (f"PowerSGD {RANK}", "powerSGD_hook"),
+    )
 }
 
 
 def measured(fn: Any, hosts: int, bandwidth: str, count: int = 3) -> tuple[float, float]:
     """The median step of the slowest rank in seconds, and the most bytes that left a host in it."""
-    ranks = helpers.run(
-        fn, enough(count), engine="hosts", hosts=hosts, bandwidth=bandwidth, timeout=300,
-        show=False,
-    )  # fmt: skip
-    seconds, left = (
-        statistics.median(max(each) for each in zip(*(rank[key] for rank in ranks), strict=True))
-        for key in ("seconds", "bytes")
-    )
+    ranks = on_hosts(fn, enough(count), hosts=hosts, bandwidth=bandwidth)
+    seconds, left = (slowest(rank[key] for rank in ranks) for key in ("seconds", "bytes"))
     return seconds, left

@@ -6,12 +6,11 @@ gradients are coded and sent for real.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import helpers
 from helpers.engine.comm import Comm
+from helpers.lessons.bandwidth.experiments.host_steps import on_hosts, slowest
 from helpers.lessons.data_parallel.algorithms.bucket import Bucket
 from helpers.lessons.fewer_bits.algorithms.encodings import Signs, TopK
 from helpers.lessons.fewer_bits.algorithms.power_sgd import PowerSgd, power_sgd_numbers
@@ -80,20 +79,15 @@ def measured(
 ) -> Steps:
     """The median step of the slowest rank. bandwidth: of the hosts' links, or "memory" for none."""
     count = enough(count)
-    arguments = (name, nbytes, compute, count)
-    if bandwidth == "memory":
-        ranks = helpers.run(
-            steps, *arguments, engine="processes", ranks=workers, timeout=300, show=False
-        )
-        sent = max(ranks.stats.bytes)
-    else:
-        ranks = helpers.run(
-            steps, *arguments, engine="hosts", hosts=workers, bandwidth=bandwidth, timeout=300,
-            show=False,
-        )  # fmt: skip
-        sent = max(link.out for link in ranks.stats.links)
-    seconds = statistics.median(max(each) for each in zip(*ranks, strict=True))
-    return Steps(seconds, sent / (count + 1) / (INTERVAL if name == LOCAL else 1))
+    links = (
+        {"engine": "processes", "ranks": workers}
+        if bandwidth == "memory"
+        else {"hosts": workers, "bandwidth": bandwidth}
+    )
+    ranks = on_hosts(steps, name, nbytes, compute, count, **links)
+    stats = ranks.stats
+    sent = max(stats.bytes if bandwidth == "memory" else (link.out for link in stats.links))
+    return Steps(slowest(ranks), sent / (count + 1) / (INTERVAL if name == LOCAL else 1))
 
 
 def fitted(

@@ -8,7 +8,7 @@ from typing import Any
 
 from helpers.lessons.fewer_bits.algorithms.step_cost import Scheme
 from helpers.notebook.figures import show
-from helpers.notebook.style import CYCLE, GREY, axes, fix_layout
+from helpers.notebook.style import CYCLE, GREY, axes, fix_layout, note
 
 Step = Callable[[Scheme, float, float, int, float, float], float]
 LATENCY = 50e-6
@@ -24,7 +24,7 @@ def show_lines(
         dashes = (4.0 * number, (4.0, 4.0)) if number else "-"
         ax.plot(values, linestyle=dashes, color=CYCLE[number], label=name)
     ax.set(xlabel=x, ylabel=y, yscale="log" if log else "linear")
-    ax.legend(frameon=False, fontsize=9)
+    ax.legend(fontsize=9)
     told = "; ".join(f"{name} from {v[0]:.3g} to {v[-1]:.3g}" for name, v in lines.items())
     show(figure, caption=caption, alt=f"{y} by {x}: {told}.")
 
@@ -43,7 +43,7 @@ def show_losses(
         colour = colours[name.removesuffix(lost)]
         forgets = name.endswith(lost)
         ax.plot(mb, loss, "o", color=colour, markerfacecolor="white" if forgets else colour)
-        ax.annotate(name, (mb, loss), xytext=(7, -3), textcoords="offset points", fontsize=9)
+        note(ax, name, (mb, loss), (7, -3))
     ax.set(xscale="log", xlabel="MB that a rank sent", ylabel="training loss at the end")
     least, most = (f(mb for mb, _ in found.values()) for f in (min, max))
     ax.set_xlim(least / 1.6, most * 6)
@@ -98,7 +98,7 @@ def pays_picture(
     ax.axhline(compute_ms, color=GREY, linewidth=1, label="computing")
     ax.set(xscale="log", yscale="log", xlabel="bandwidth (Mbit/s)", ylabel="a step (ms)")
     ax.minorticks_off()
-    look = {"frameon": False, "fontsize": 9, "handlelength": 1.5, "columnspacing": 1.0}
+    look = {"fontsize": 9, "handlelength": 1.5, "columnspacing": 1.0}
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, **look)
     return figure
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from helpers.lessons.frameworks.experiments import setting
-from helpers.lessons.frameworks.experiments.ways import find, run_rank
+from helpers.lessons.frameworks.experiments.ways import find, on_ranks, run_rank, start_horovod
 
 if TYPE_CHECKING:
     from helpers.engine.comm import Comm
@@ -26,87 +25,57 @@ WIDE = (64, 1024, 1024, 1024, 10)
 Steps = list[tuple[list[float], list[tuple[float, int]]]]
 
 
-@dataclass(frozen=True)
-class Measured:
-    """How one way averages gradients. ranks: that took part.
+class Measured(NamedTuple):
+    """How one way averages gradients.
 
     gradients: tensors of gradients in a step. sums: the bytes of each all-reduce of a typical
-    step, in order. early: whether the first one begins before the last gradient is there. others:
-    all-reduces of a step that carry no gradients, such as a metric's (None where none could be
-    seen). given, used: rows of a step that the program hands over in a process, and that one
-    replica computes with. how: it was seen.
+    step, in order. early: whether the first one begins before the last gradient is there. how: it
+    was seen. given, used: rows of a step that the program hands over in a process, and that one
+    replica computes with.
     """
 
-    way: str
-    ranks: int
     gradients: int
     sums: list[int]
     early: bool
-    others: int | None
-    given: int
-    used: int
     how: str
+    given: int = 0
+    used: int = 0
 
 
-def measure(
-    way: str,
-    ranks: int = 2,
-    widths: Sequence[int] = WIDE,
-    steps: int = 8,
-    timeout: float = 60.0,
-    **pieces: Any,
-) -> Measured:
-    """Train a few steps and look how gradients are averaged.
+def measure(way: str, widths: Sequence[int] = WIDE, steps: int = 8, **pieces: Any) -> Measured:
+    """Train a few steps on two ranks and look how gradients are averaged.
 
     widths: of a network with more to send than the lesson's, whose gradients, 9.6 KB in all, fit
-    any bucket. The first steps are left out: DDP sorts its buckets anew after the first one.
-    pieces: functions of one's own, as for `train`, where the way is not watched through them.
-    Raises ValueError for fewer than 3 steps, and what `train` raises.
+    any bucket. steps: 3 or more; the first ones are left out: DDP sorts its buckets anew after the
+    first one. pieces: functions of one's own, as for `train`, where the way is not watched through
+    them. Raises what `train` raises.
 
     Example: `measure("torch DDP", widths=setting.WIDTHS).sums` is `[9640]`.
     """
-    from helpers.engine.run import run
-
-    known = find(way)
-    if steps < 3:
-        raise ValueError(f"To measure takes 3 steps or more, not {steps}.")
-    whole = setting.task(steps, widths)
-    used = setting.share(whole, 0, ranks).y.shape[1]
-    look = {"torch": by_hooks, "horovod": by_timeline, "tensorflow": by_graph}[known.framework]
+    framework, whole = find(way).framework, setting.task(steps, widths)
+    look = {"torch": by_hooks, "horovod": by_timeline, "tensorflow": by_graph}[framework]
     os.environ["HOROVOD_TIMELINE"] = "DYNAMIC"  # read when a rank of Horovod starts
     try:
-        results = run(
-            look,
-            way,
-            whole,
-            ranks,
-            pieces,
-            ranks=ranks if known.processes else 1,
-            framework=known.framework,
-            timeout=timeout,
-            device="cpu",
-        )
+        found: Measured = on_ranks(look, way, whole, 2, pieces)[0]
     finally:
         del os.environ["HOROVOD_TIMELINE"]
-    gradients, sums, early, others, how = results[0]
-    given = used if known.framework != "tensorflow" else whole.y.shape[1]
-    return Measured(way, ranks, gradients, sums, early, others, given, used, how)
+    rows = whole.y.shape[1]
+    return found._replace(given=rows if framework == "tensorflow" else rows // 2, used=rows // 2)
 
 
-Seen = tuple[int, list[int], bool, "int | None", str]
-
-
-def typical(steps: Steps, how: str) -> Seen:
+def typical(steps: Steps, how: str) -> Measured:
     """A step with the most usual number of sums, and whether most of its kind start early."""
     later = steps[2:]
     usual = statistics.mode(len(sums) for _, sums in later)
     alike = [(ready, sums) for ready, sums in later if len(sums) == usual]
     early = [min(start for start, _ in sums) < max(ready) for ready, sums in alike]
     gradients, sums = alike[len(alike) // 2]
-    return len(gradients), [n for _, n in sums], statistics.mode(early), None, how
+    return Measured(len(gradients), [n for _, n in sums], statistics.mode(early), how)
 
 
-def by_hooks(comm: Comm, way: str, whole: setting.Task, ranks: int, pieces: dict[str, Any]) -> Seen:
+def by_hooks(
+    comm: Comm, way: str, whole: setting.Task, ranks: int, pieces: dict[str, Any]
+) -> Measured:
     """Watch torch: a hook on every parameter, and our own or DDP's sum."""
     import time
 
@@ -164,13 +133,11 @@ def by_step(ready: list[float], sums: list[tuple[float, int]], each: int) -> Ste
 
 def by_timeline(
     comm: Comm, way: str, whole: setting.Task, ranks: int, pieces: dict[str, Any]
-) -> Seen:
+) -> Measured | None:
     """Have Horovod write its timeline, and read it; rank 0 alone has one."""
     import importlib
     import json
     import tempfile
-
-    from helpers.lessons.frameworks.experiments.ways import start_horovod
 
     if way != "horovod torch":
         start_horovod()
@@ -184,7 +151,7 @@ def by_timeline(
         run_rank(comm, way, whole, ranks, pieces)
         hvd.stop_timeline()
         if comm.rank:
-            return 0, [], False, None, ""
+            return None
         with open(file, encoding="utf-8") as stream:
             text = stream.read().strip().rstrip(",").rstrip("]").rstrip().rstrip(",")
     ready, sums = read_timeline(json.loads(text + "]"))
@@ -219,7 +186,9 @@ def read_timeline(events: list[dict[str, Any]]) -> tuple[list[float], list[tuple
     return [start for start, t in ready if t in nbytes], [each for each in sent if each[1]]
 
 
-def by_graph(comm: Comm, way: str, whole: setting.Task, ranks: int, pieces: dict[str, Any]) -> Seen:
+def by_graph(
+    comm: Comm, way: str, whole: setting.Task, ranks: int, pieces: dict[str, Any]
+) -> Measured:
     """Read the graphs that TensorFlow compiles while it trains.
 
     A sum in a graph begins when all that goes into it is there. So it is early where there are
@@ -239,16 +208,14 @@ def by_graph(comm: Comm, way: str, whole: setting.Task, ranks: int, pieces: dict
         run_rank(comm, way, whole, ranks, pieces)
     finally:
         Function.__init__ = usual
-    found: list[list[int]] = [[]]
-    for function in made:
-        for concrete in function._list_all_concrete_functions():
-            found.append(collectives(concrete.graph.as_graph_def(add_shapes=True)))
-    step = max(found, key=sum)
-    large = [n for n in step if n > 4]
-    replicas = ranks if not find(way).processes else 1
-    sums = large[::replicas]
-    gradients = 2 * (len(whole.widths) - 1)
-    return gradients, sums, len(sums) > 1, len(step) - len(large), "the compiled graph"
+    found = [
+        collectives(concrete.graph.as_graph_def(add_shapes=True))
+        for function in made
+        for concrete in function._list_all_concrete_functions()
+    ]
+    large = [n for n in max(found, key=sum) if n > 4]  # the others are metrics
+    sums = large[:: 1 if find(way).processes else ranks]
+    return Measured(2 * (len(whole.widths) - 1), sums, len(sums) > 1, "the compiled graph")
 
 
 def collectives(graph: Any) -> list[int]:

@@ -1,9 +1,9 @@
-"""Replicas with one thing wrong: by pieces for a real run, and quickly in numpy for a widget."""
+"""Replicas with one thing wrong: by pieces for a real run, and quickly together for a widget."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from helpers.lessons.frameworks.experiments import setting
 
 MISTAKES = ("no broadcast", "averaged twice", "summed", "not averaged", "nothing")
-
 Arrays = list[np.ndarray]
 
 
@@ -29,22 +28,18 @@ class Silent:
 
 def without_broadcast(prepare: Callable[..., Any]) -> Callable[..., Any]:
     """The same `prepare(hvd, model, optimizer)`, and nobody hears a broadcast."""
-    return partial(_silent, prepare)
-
-
-def _silent(prepare: Callable[..., Any], hvd: Any, *others: Any) -> Any:
-    return prepare(Silent(hvd), *others)
+    return lambda hvd, *others: prepare(Silent(hvd), *others)
 
 
 def averaging_twice(prepare: Callable[..., Any]) -> Callable[..., Any]:
     """The same `prepare`, and each gradient is divided by the number of ranks once more."""
-    return partial(_twice, prepare)
 
+    def twice(hvd: Any, model: Any, optimizer: Any) -> Any:
+        for parameter in model.parameters():
+            parameter.register_hook(lambda gradient: gradient / hvd.size())
+        return prepare(hvd, model, optimizer)
 
-def _twice(prepare: Callable[..., Any], hvd: Any, model: Any, optimizer: Any) -> Any:
-    for parameter in model.parameters():
-        parameter.register_hook(lambda gradient: gradient / hvd.size())
-    return prepare(hvd, model, optimizer)
+    return twice
 
 
 class Course(NamedTuple):
@@ -59,54 +54,49 @@ class Course(NamedTuple):
 
 
 @cache
-def train_wrong(mistake: str, ranks: int, rate: float = setting.RATE, steps: int = 50) -> Course:
-    """Replicas of the lesson's setting with one of MISTAKES, in numpy, on `ranks` ranks."""
-    whole = _task(steps)
-    starts = [setting.weights(0 if mistake != "no broadcast" else r) for r in range(ranks)]
-    now = [[w.astype(float) for w in start] for start in starts]
-    alone = [w.astype(float) for w in setting.weights(0)]
+def train_wrong(mistake: str, ranks: int, rate: float = setting.RATE) -> Course:
+    """Replicas of the lesson's setting with one of MISTAKES, for 50 steps; all ranks at once."""
+    whole = _task()
+    replicas = _stacked([rank if mistake == "no broadcast" else 0 for rank in range(ranks)])
+    alone = _stacked([0])
     scale = {"averaged twice": 1 / ranks, "summed": float(ranks)}.get(mistake, 1.0)
     seen = Course([], [], [], [])
     for x, y in zip(whole.x, whole.y, strict=True):
-        cuts = [slice(r * len(y) // ranks, (r + 1) * len(y) // ranks) for r in range(ranks)]
-        found = [_slopes(now[r], x[cut], y[cut]) for r, cut in enumerate(cuts)]
-        shares = [(cut.stop - cut.start) / len(y) for cut in cuts]
-        mean = [
-            scale * sum(s * g for s, g in zip(shares, same, strict=True))
-            for same in zip(*[gradients for _, gradients in found], strict=True)
-        ]
-        for r in range(ranks):
-            used = found[r][1] if mistake == "not averaged" else mean
-            now[r] = [w - rate * g for w, g in zip(now[r], used, strict=True)]
-        loss, slopes = _slopes(alone, x, y)
-        alone = [w - rate * g for w, g in zip(alone, slopes, strict=True)]
-        seen.losses.append(sum(s * loss for s, (loss, _) in zip(shares, found, strict=True)))
-        seen.alone.append(loss)
-        seen.apart.append(max(_furthest(now[0], other) for other in now))
-        seen.away.append(_furthest(now[0], alone))
+        losses, slopes = _slopes(replicas, x.reshape(ranks, -1, x.shape[1]), y.reshape(ranks, -1))
+        if mistake != "not averaged":
+            slopes = [scale * slope.mean(0, keepdims=True) for slope in slopes]
+        replicas = [w - rate * slope for w, slope in zip(replicas, slopes, strict=True)]
+        loss, slopes = _slopes(alone, x[None], y[None])
+        alone = [w - rate * slope for w, slope in zip(alone, slopes, strict=True)]
+        seen.losses.append(float(losses.mean()))
+        seen.alone.append(float(loss[0]))
+        seen.apart.append(max(float(np.abs(w - w[0]).max()) for w in replicas))
+        pairs = zip(replicas, alone, strict=True)
+        seen.away.append(max(float(np.abs(w[0] - one[0]).max()) for w, one in pairs))
     return seen
 
 
 @cache
-def _task(steps: int) -> setting.Task:
-    return setting.task(steps)
+def _task() -> setting.Task:
+    return setting.task(50)
 
 
-def _furthest(one: Arrays, other: Arrays) -> float:
-    return max(float(np.abs(a - b).max()) for a, b in zip(one, other, strict=True))
+def _stacked(seeds: list[int]) -> Arrays:
+    """The weights of several replicas, by their seeds, along a dimension more."""
+    starts = zip(*(setting.weights(seed) for seed in seeds), strict=True)
+    return [np.stack(same).astype(float) for same in starts]
 
 
-def _slopes(weights: Arrays, x: np.ndarray, y: np.ndarray) -> tuple[float, Arrays]:
-    """The mean cross-entropy of these rows, and its gradients in torch's layout."""
+def _slopes(weights: Arrays, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Arrays]:
+    """Each replica's mean cross-entropy over its rows, and its gradients, in torch's layout."""
     first, first_bias, last, last_bias = weights
-    hidden = np.tanh(x @ first.T + first_bias)
-    out = hidden @ last.T + last_bias
-    out -= out.max(axis=1, keepdims=True)
-    log = out - np.log(np.exp(out).sum(axis=1, keepdims=True))
-    rows = np.arange(len(y))
-    loss = -float(log[rows, y].mean())
-    delta = np.exp(log)
-    delta[rows, y] -= 1
-    delta /= len(y)
+    hidden = np.tanh(x @ first.swapaxes(1, 2) + first_bias[:, None])
+    out = hidden @ last.swapaxes(1, 2) + last_bias[:, None]
+    out -= out.max(axis=2, keepdims=True)
+    log = out - np.log(np.exp(out).sum(axis=2, keepdims=True))
+    right = np.eye(out.shape[2])[y]
+    losses = -(log * right).sum(axis=2).mean(axis=1)
+    delta = (np.exp(log) - right) / y.shape[1]
     back = delta @ last * (1 - hidden**2)
-    return loss, [back.T @ x, back.sum(axis=0), delta.T @ hidden, delta.sum(axis=0)]
+    slopes = [back.swapaxes(1, 2) @ x, back.sum(axis=1), delta.swapaxes(1, 2) @ hidden]
+    return losses, [*slopes, delta.sum(axis=1)]

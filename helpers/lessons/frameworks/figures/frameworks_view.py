@@ -9,71 +9,73 @@ import numpy as np
 
 from helpers.lessons.frameworks.figures.frameworks_mistakes import train_wrong
 from helpers.notebook.figures import show
-from helpers.notebook.style import ACTIVITY, BLACK, BLUE, CYCLE, RED, axes, fix_layout, style
+from helpers.notebook.style import BLACK, BLUE, CYCLE, RED, axes, fix_layout, rows
 
 FLOOR = 1e-8  # of a logarithmic axis: differences below are drawn here
+DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1)), (0, (6, 2, 1, 2)))
+MARKERS = "os^DvPX"
+ALONE: dict[str, Any] = {"color": "#BBBBBB", "linewidth": 8, "solid_capstyle": "round"}
 
 
-def show_curves(
-    alone: Sequence[float], runs: Mapping[str, Sequence[float]], caption: str, alt: str
-) -> None:
-    """Loss curves over each other, and each one's difference from the one of a single process.
-
-    alone: the single process's loss in each step. runs: those of others, by name.
-    """
+def show_seven(alone: Any, runs: Mapping[str, Any]) -> None:
+    """Loss curves of seven ways over one process's, and each one's difference from it."""
     figure, (left, right) = axes(columns=2, width=9.2, height=4.0)
-    steps = range(1, len(alone) + 1)
-    left.plot(steps, alone, color="#BBBBBB", linewidth=9, solid_capstyle="round")
-    for number, (name, losses) in enumerate(runs.items()):
-        look = {"color": CYCLE[number % len(CYCLE)], "linestyle": _DASHES[number % len(_DASHES)]}
-        marker = {"marker": _MARKERS[number % len(_MARKERS)], "markersize": 5}
-        every = {"markevery": (number, max(len(runs), 5))}
-        left.plot(steps, losses, linewidth=1.4, **look, **marker, **every)
-        gap = np.maximum(np.abs(np.subtract(losses, alone)), FLOOR)
-        right.plot(steps, gap, linewidth=1.2, label=name, **look, **marker, **every)
-    left.plot([], [], color="#BBBBBB", linewidth=9, label="one process")
-    left.set_xlabel("step")
-    left.set_ylabel("loss (nats)")
-    left.set_title("Loss of each step", loc="left")
+    steps = range(1, len(alone.losses) + 1)
+    left.plot(steps, alone.losses, **ALONE, label="one process")
+    gaps = {name: np.abs(np.subtract(run.losses, alone.losses)) for name, run in runs.items()}
+    for number, (name, gap) in enumerate(gaps.items()):
+        look = {"color": CYCLE[number], "linestyle": DASHES[number % len(DASHES)]}
+        look |= {"marker": MARKERS[number], "markersize": 5, "markevery": (number, len(runs))}
+        left.plot(steps, runs[name].losses, linewidth=1.4, **look)
+        right.plot(steps, np.maximum(gap, FLOOR), linewidth=1.2, label=name, **look)
+    left.set(xlabel="step", ylabel="loss (nats)", title="Loss of each step")
     left.legend(loc="upper right")
-    right.set_yscale("log")
-    right.set_ylim(FLOOR * 0.8, 10)
-    right.set_xlabel("step")
-    right.set_ylabel("difference (nats)")
-    right.set_title("Difference from one process", loc="left")
+    right.set(yscale="log", ylim=(FLOOR * 0.8, 10), xlabel="step", ylabel="difference (nats)")
+    right.set_title("Difference from one process")
     right.legend(loc="upper right", ncols=2, fontsize=9)
-    show(figure, caption=caption, alt=alt)
+    show(
+        figure,
+        caption="Seven loss curves lie on each other and on one process's; what they differ by "
+        "is rounding (a difference of nothing is drawn at 1e-8).",
+        alt=f"Left, eight loss curves from {alone.losses[0]:.1f} down to "
+        f"{alone.losses[-1]:.1f} nats that cannot be told apart. Right, each one's "
+        f"difference from one process on a logarithmic axis: {max(map(max, gaps.values())):.0e} "
+        "at most in all 50 steps.",
+    )
 
 
-_DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1)), (0, (6, 2, 1, 2)))
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+def show_prepared(alone: Sequence[float], torch_runs: Mapping[str, Any]) -> None:
+    """A right run and two with one call missing or doubled: losses, and how far apart ranks end.
 
-
-def show_mistakes(alone: Sequence[float], runs: Mapping[str, Any], caption: str, alt: str) -> None:
-    """Loss curves of runs beside one process's, and how far their ranks are apart at the end."""
+    alone: one process's losses.
+    """
     figure, (left, right) = axes(columns=2, width=9.2, height=3.5)
     steps = range(1, len(alone) + 1)
-    left.plot(steps, alone, color="#BBBBBB", linewidth=8, label="one process")
-    for number, (name, run) in enumerate(runs.items()):
-        left.plot(steps, run.losses, color=CYCLE[number], linestyle=_DASHES[number], label=name)
-    left.set_xlabel("step")
-    left.set_ylabel("loss (nats)")
+    left.plot(steps, alone, **ALONE, label="one process")
+    for number, (name, run) in enumerate(torch_runs.items()):
+        left.plot(steps, run.losses, color=CYCLE[number], linestyle=DASHES[number], label=name)
+    left.set(xlabel="step", ylabel="loss (nats)")
     left.legend()
-    places = np.arange(len(runs))
-    apart = [max(run.apart, FLOOR) for run in runs.values()]
-    away = [max(run.from_alone(), FLOOR) for run in runs.values()]
+    places = np.arange(len(torch_runs))
+    apart = [max(run.apart, FLOOR) for run in torch_runs.values()]
+    away = [max(run.from_alone(), FLOOR) for run in torch_runs.values()]
+    hatched = {"color": RED, "hatch": "////", "label": "rank 0 from one process"}
     right.barh(places - 0.2, apart, height=0.36, color=BLUE, label="rank 1 from rank 0")
-    right.barh(
-        places + 0.2, away, height=0.36, color=RED, hatch="////", label="rank 0 from one process"
-    )
-    right.set_yticks(places, list(runs))
-    right.invert_yaxis()
-    right.set_xscale("log")
-    right.set_xlim(FLOOR * 0.8, 10)
-    right.grid(axis="y", visible=False)
-    right.set_xlabel("largest difference of a weight")
+    right.barh(places + 0.2, away, height=0.36, **hatched)
+    rows(right, list(torch_runs))
+    right.set(xscale="log", xlim=(FLOOR * 0.8, 10), xlabel="largest difference of a weight")
     right.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=1, fontsize=9)
-    show(figure, caption=caption, alt=alt)
+    show(
+        figure,
+        caption="Without the broadcast the loss still falls, and the two ranks hold different "
+        "models to the end. Averaged twice, the ranks agree (no bar: no difference) "
+        "and learn at half the rate.",
+        alt="Left, loss curves over 50 steps: the right run lies on one process's, both "
+        "mistakes fall more slowly. Right, bars on a logarithmic axis: without "
+        "broadcast rank 1 is far from rank 0; averaged twice the ranks agree but are "
+        "far from one process; the right run is "
+        f"{torch_runs['as it is'].from_alone():.0e} away.",
+    )
 
 
 def draw_mistake(mistake: str, ranks: int, learning_rate: float) -> Any:
@@ -82,21 +84,14 @@ def draw_mistake(mistake: str, ranks: int, learning_rate: float) -> Any:
     figure, (left, right) = axes(columns=2, width=9.2, height=3.4)
     fix_layout(figure, left=0.06, right=0.99, bottom=0.15, top=0.95, wspace=0.24)
     steps = range(1, len(seen.losses) + 1)
-    left.plot(steps, seen.alone, color="#BBBBBB", linewidth=8, label="one process")
+    left.plot(steps, seen.alone, **ALONE, label="one process")
     left.plot(steps, seen.losses, color=BLACK, label=f"{ranks} ranks, wrong: {mistake}")
-    left.set_ylim(0, 5)
-    left.set_xlabel("step")
-    left.set_ylabel("mean loss (nats)")
+    left.set(xlabel="step", ylabel="mean loss (nats)", ylim=(0, 5))
     left.legend(loc="upper right")
-    for values, colour, dashes, name in (
-        (seen.apart, BLUE, "-", "between ranks"),
-        (seen.away, RED, "--", "rank 0 from one process"),
-    ):
-        shown = np.clip(values, FLOOR, 1e3)
-        right.plot(steps, shown, color=colour, linestyle=dashes, label=name)
-    right.set_yscale("log")
-    right.set_ylim(FLOOR / 2, 2e3)
-    right.set_xlabel("step")
+    apart, away = (np.clip(values, FLOOR, 1e3) for values in (seen.apart, seen.away))
+    right.plot(steps, apart, color=BLUE, label="between ranks")
+    right.plot(steps, away, color=RED, linestyle="--", label="rank 0 from one process")
+    right.set(yscale="log", ylim=(FLOOR / 2, 2e3), xlabel="step")
     right.set_ylabel("largest difference of a weight")
     right.legend(loc="upper right")
     return figure
@@ -145,35 +140,26 @@ def step_under(comm: Any, policy: str) -> float:
     return float(comm.time())
 
 
-def show_policies(latency: float = 200e-6, bandwidth: float = 1e9) -> dict[str, float]:
+def show_policies() -> dict[str, float]:
     """A step of two ranks under each policy, as timelines; milliseconds by policy."""
-    from matplotlib.patches import Patch
-
     import helpers
 
+    link: dict[str, Any] = {"latency": 200e-6, "bandwidth": 1e9}
     runs = {
-        policy: helpers.run(
-            step_under, policy, ranks=2, engine="virtual", latency=latency, bandwidth=bandwidth
-        )
+        policy: helpers.run(step_under, policy, ranks=2, engine="virtual", **link)
         for policy in POLICIES
     }
     took = {policy: 1e3 * max(run) for policy, run in runs.items()}
     figure, each = axes(rows=3, width=8.6, height=6.2)
-    longest = max(took.values())
-    with style():
-        for number, (ax, (policy, run)) in enumerate(zip(each, runs.items(), strict=True)):
-            run.trace.plot(ax=ax, title=f"{policy}: {took[policy]:.2f} ms", arrows=False)
-            ax.set_xlim(0, longest * 1.02)
-            if number < 2:
-                ax.set_xlabel("")
-            if ax.get_legend() is not None:
-                ax.get_legend().remove()
-        names = ("computing", "sending", "waiting")
-        patches = [
-            Patch(label=name, edgecolor="#444444", linewidth=0.4, **ACTIVITY[name])
-            for name in names
-        ]
-        figure.legend(handles=patches, loc="outside upper right", ncols=3)
+    for ax, (policy, run) in zip(each, runs.items(), strict=True):
+        run.trace.plot(ax=ax, title=f"{policy}: {took[policy]:.2f} ms", arrows=False)
+        ax.set_xlim(0, max(took.values()) * 1.02)
+        handles, labels = ax.get_legend().legend_handles, [*ax.get_legend().texts]
+        ax.get_legend().remove()
+        if ax is not each[-1]:
+            ax.set_xlabel("")
+    names = [label.get_text() for label in labels]
+    figure.legend(handles, names, loc="outside upper right", ncols=3, frameon=False)
     words = "; ".join(f"{policy}, {ms:.2f} ms" for policy, ms in took.items())
     show(
         figure,
@@ -183,38 +169,3 @@ def show_policies(latency: float = 200e-6, bandwidth: float = 1e9) -> dict[str, 
         "sums run on the second lane while backward computes.",
     )
     return took
-
-
-def show_prepared(alone: Sequence[float], torch_runs: Mapping[str, Any]) -> None:
-    """A right run and two with one call missing or doubled. alone: one process's losses."""
-    show_mistakes(
-        alone,
-        torch_runs,
-        caption="Without the broadcast the loss still falls, and the two ranks hold different "
-        "models to the end. Averaged twice, the ranks agree (no bar: no difference) "
-        "and learn at half the rate.",
-        alt="Left, loss curves over 50 steps: the right run lies on one process's, both "
-        "mistakes fall more slowly. Right, bars on a logarithmic axis: without "
-        "broadcast rank 1 is far from rank 0; averaged twice the ranks agree but are "
-        "far from one process; the right run is "
-        f"{torch_runs['as it is'].from_alone():.0e} away.",
-    )
-
-
-def show_seven(alone: Any, runs: Mapping[str, Any]) -> None:
-    """Seven ways to the same training, beside one process's run."""
-    apart = max(
-        abs(loss - right)
-        for run in runs.values()
-        for loss, right in zip(run.losses, alone.losses, strict=True)
-    )
-    show_curves(
-        alone.losses,
-        {name: run.losses for name, run in runs.items()},
-        caption="Seven loss curves lie on each other and on one process's; what they differ by "
-        "is rounding (a difference of nothing is drawn at 1e-8).",
-        alt=f"Left, eight loss curves from {alone.losses[0]:.1f} down to "
-        f"{alone.losses[-1]:.1f} nats that cannot be told apart. Right, each one's "
-        f"difference from one process on a logarithmic axis: {apart:.0e} at most in all "
-        "50 steps.",
-    )
