@@ -20,7 +20,8 @@ from benchmarks.order_statistics import best, hours, mean_times_to_kth, times_to
 from benchmarks.report import Claim, Report
 from benchmarks.series import Point, Series
 from benchmarks.spare_rule import rule_hours
-from helpers.lessons.pipelines.experiments.gpipe_clock import speedups
+from helpers.lessons.pipelines.algorithms.schedules import gpipe
+from helpers.lessons.pipelines.experiments import gpipe_clock
 from helpers.lessons.spare_replicas.experiments.arrivals import asynchronous
 from helpers.lessons.spare_replicas.experiments.inception_cluster import (
     FITTED_AT,
@@ -129,7 +130,10 @@ def other_sizes(seed: int) -> Iterator[Point]:
 
 def pipelined(seed: int) -> Iterator[Point]:
     """Throughput of GPipe's Transformer by microbatches (M) and devices (K)."""
-    found, entry = speedups(), load("gpipe_table2_speedup").data
+    found, entry = (
+        gpipe_clock.speedups(gpipe_clock.FITTED, gpipe),
+        load("gpipe_table2_speedup").data,
+    )
     for row, values in entry["transformer"].items():
         for devices, ours, printed in zip(entry["devices"], found[row], values, strict=True):
             yield Point(f"M = {row[1:]}, K = {devices}", ours, printed, 0.15)

@@ -45,7 +45,7 @@ PARTS = (
 )
 NAMES: Names = {
     "": ("experiments.orders", "experiments.race", "figures.race_view"),
-    "experiments.elsewhere": ("predicted_times",),
+    "experiments.race": ("predicted_times",),
     "experiments.settings": ("CLOCK", "ELSEWHERE", "HOSTS", "PROCESSES", "SEEDS", "TARGET", "WAYS"),
     "experiments.ways": ("train",),
     "helpers.notebook.predict": ("predict",),

@@ -17,7 +17,6 @@ from helpers.lessons.capstone.algorithms.rates import best_rate
 from helpers.lessons.capstone.algorithms.runs import Run
 from helpers.lessons.capstone.algorithms.timing import timed
 from helpers.lessons.capstone.experiments import race
-from helpers.lessons.capstone.experiments.elsewhere import predicted_times
 from helpers.lessons.capstone.experiments.logbook import MIME, Logbook, broken
 from helpers.lessons.capstone.experiments.settings import CLOCK, HOSTS, PROCESSES, WAYS, Setting
 from helpers.lessons.capstone.experiments.ways import train, updates_of
@@ -142,7 +141,7 @@ def test_a_damaged_logbook_is_told(tmp_path: Path, change: Any, words: str) -> N
 
 def test_the_model_predicts_each_way_on_the_clock() -> None:
     few = replace(FEW, steps=30)
-    found = predicted_times(timed, few, dict.fromkeys(WAYS, 0.3), [1, 2])
+    found = race.predicted_times(timed, few, dict.fromkeys(WAYS, 0.3), [1, 2])
     assert set(found) == set(WAYS) and all(len(seconds) == 2 for seconds in found.values())
 
 

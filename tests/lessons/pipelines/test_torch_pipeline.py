@@ -13,7 +13,7 @@ from helpers.lessons.pipelines.algorithms.schedules import (
     one_forward_one_backward,
 )
 from helpers.lessons.pipelines.algorithms.zero_bubble import zero_bubble
-from helpers.lessons.pipelines.experiments.torch_pipeline import SCHEDULES, TorchPipeline
+from helpers.lessons.pipelines.experiments.torch_pipeline import TorchPipeline
 from helpers.lessons.splitting.experiments.transformer import text, token_loss, transformer
 
 OURS = {
@@ -60,7 +60,6 @@ def train(comm, name: str, torchs: bool, dtype: torch.dtype):
     ],
 )
 def test_equal_to_torch(name):
-    assert name in SCHEDULES
     mine, theirs = (helpers.run(train, name, t, torch.float64, ranks=2) for t in (False, True))
     assert mine[-1][0] == pytest.approx(theirs[-1][0], rel=1e-12)
     ours, torchs = (
@@ -69,8 +68,3 @@ def test_equal_to_torch(name):
     assert ours.keys() == torchs.keys()
     for key, pair in ours.items():
         torch.testing.assert_close(pair, torchs[key], rtol=1e-12, atol=1e-12)
-
-
-def test_a_schedule_that_torch_is_not_asked_for():
-    with pytest.raises(ValueError, match="no schedule 'naive'"):
-        TorchPipeline(None, [], "naive", token_loss, 1)  # type: ignore[arg-type]

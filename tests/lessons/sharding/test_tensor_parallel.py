@@ -126,7 +126,7 @@ def _mlp():
 def test_a_column_then_a_row(engine, size):
     def job(comm):
         x = _x(2, 4, 5).requires_grad_()
-        mlp = ParallelMlp.of(_mlp(), comm)
+        mlp = ParallelMlp(_mlp(), comm)
         y = mlp(x)
         y.square().sum().backward()
         return y, x.grad, mlp.up.weight.grad, mlp.down.weight.grad, mlp.down.bias.grad
@@ -148,7 +148,7 @@ def test_attention_is_cut_by_heads(engine, size):
 
     def job(comm):
         x = _x(2, 4, 12).requires_grad_()
-        attention = ParallelAttention.of(whole(), comm)
+        attention = ParallelAttention(whole(), comm)
         y = attention(x)
         y.square().sum().backward()
         return attention.heads, y, x.grad
@@ -184,6 +184,6 @@ def test_weights_tied_across_different_cuts_are_refused():
         mlp = Mlp(4, 4, torch.float64)
         mlp.down.weight = mlp.up.weight
         with pytest.raises(ValueError, match="cut in another way"):
-            tie_as(mlp, ParallelMlp.of(mlp, comm))
+            tie_as(mlp, ParallelMlp(mlp, comm))
 
     helpers.run(job, ranks=2, engine="virtual")

@@ -72,7 +72,7 @@ def test_an_embedding_cut_by_tokens(engine, size):
     tokens = torch.tensor([[0, 3, 3], [1, 2, 0]])
 
     def job(comm):
-        cut = VocabularyEmbedding.of(table(), comm)
+        cut = VocabularyEmbedding(table(), comm)
         vectors = cut(tokens)
         vectors.square().sum().backward()
         return vectors.detach(), cut.weight.grad
@@ -101,7 +101,7 @@ def test_the_largest_of_all_ranks(size):
 def test_what_does_not_fit_is_refused():
     def job(comm):
         with pytest.raises(IndexError, match="none of the 7, 0 to 6"):
-            VocabularyEmbedding.of(nn.Embedding(7, 2), comm)(torch.tensor([3, 7]))
+            VocabularyEmbedding(nn.Embedding(7, 2), comm)(torch.tensor([3, 7]))
         targets = torch.zeros(2, dtype=torch.int64)
         with pytest.raises(ValueError, match="has tokens"):
             vocabulary_cross_entropy(comm, torch.zeros(2, VOCABULARY), targets, VOCABULARY)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from helpers.lessons.capstone.algorithms.runs import Look, Run
@@ -109,16 +110,8 @@ def race(
         seconds, end = timed(trains, TARGET)
         looks = [[round(x, 6) for x in look] for look in runs[-1].looks]
         what = {"setting": setting.name, "way": way, "seed": seed, "rate": rates[way]}
-        began = round(runs[-1].began, 6)
-        book.add(
-            "run",
-            **what,
-            seconds=written(seconds),
-            end=end,
-            began=began,
-            looks=looks,
-            target=TARGET,
-        )
+        found = {"seconds": written(seconds), "end": end, "began": round(runs[-1].began, 6)}
+        book.add("run", **what, **found, looks=looks, target=TARGET)
     return tables(book, setting.name)
 
 
@@ -142,6 +135,21 @@ def results(
     if missing:
         print(f"Not in the logbook yet: runs in the setting {', '.join(missing)}.")
     return ran
+
+
+def predicted_times(
+    timed: Timed, setting: Setting, rates: Mapping[str, float], seeds: Sequence[int]
+) -> Table:
+    """Seconds to the target by the cost model, by way, for each seed.
+
+    The model is the clock: real gradients decide how many updates a way needs, and stated seconds
+    of computing and of links how long they take.
+    """
+    clock = setting.on_clock()
+    return {
+        way: [timed(partial(train, way, clock, rates[way], seed), TARGET)[0] for seed in seeds]
+        for way in WAYS
+    }
 
 
 def run_of(entry: Mapping[str, Any]) -> Run:

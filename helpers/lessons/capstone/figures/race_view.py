@@ -79,9 +79,8 @@ def predicted_table(predicted: Times, measured: Times, caption: str) -> Table:
         one = median(seconds)
         other = median(measured[way]) if way in measured else math.nan
         both = math.isfinite(one) and math.isfinite(other)
-        rows.append(
-            [way, said(one), said(other), f"{100 * (one / other - 1):+.0f} %" * both or "–"]
-        )
+        apart = f"{100 * (one / other - 1):+.0f} %" if both else "–"
+        rows.append([way, said(one), said(other), apart])
     return Table(["way", "modelled", "measured", "apart"], rows, caption)
 
 
@@ -141,26 +140,9 @@ def settings_table(settings: Sequence[Any], target: float) -> Table:
         slow = f", the last {one.slow:g}×" if one.slow != 1 else ""
         link = f"{one.bandwidth * 8 / 1e6:g} Mbit/s" if one.bandwidth else "the machine's memory"
         spare = f"{one.aggregate} of {one.workers}"
-        rows.append(
-            [
-                one.name,
-                str(one.workers),
-                str(one.rows),
-                str(one.steps),
-                spare,
-                computing + slow,
-                link,
-            ]
-        )
-    heads = [
-        "setting",
-        "workers",
-        "rows a gradient",
-        "steps",
-        "spare replicas use",
-        "a gradient takes",
-        "links",
-    ]
-    return Table(
-        heads, rows, f"The settings. The target is a test error of {target:g} %; plain SGD."
-    )
+        counts = [str(each) for each in (one.workers, one.rows, one.steps)]
+        rows.append([one.name, *counts, spare, computing + slow, link])
+    heads = ["setting", "workers", "rows a gradient", "steps", "spare replicas use",
+             "a gradient takes", "links"]  # fmt: skip
+    caption = f"The settings. The target is a test error of {target:g} %; plain SGD."
+    return Table(heads, rows, caption)

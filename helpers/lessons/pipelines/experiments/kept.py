@@ -38,20 +38,13 @@ class Kept:
     def _pack(self, tensor: Tensor) -> _Held:
         return _Held(self, tensor)
 
-    def add(self, place: int, nbytes: int) -> None:
-        """A tensor at this place in memory is saved."""
-        if place not in self._ignored:
-            self._times[place] += 1
-            if self._times[place] == 1:
-                self.now += nbytes
-                self.peak = max(self.peak, self.now)
-
-    def drop(self, place: int, nbytes: int) -> None:
-        """It is saved once less."""
-        if place not in self._ignored:
-            self._times[place] -= 1
-            if self._times[place] == 0:
-                self.now -= nbytes
+    def count(self, place: int, nbytes: int, more: int) -> None:
+        """A tensor at this place in memory is saved once more, or once less (−1)."""
+        before = bool(self._times[place])
+        self._times[place] += more
+        if place not in self._ignored and bool(self._times[place]) != before:
+            self.now += more * nbytes
+            self.peak = max(self.peak, self.now)
 
 
 class _Held:
@@ -61,7 +54,7 @@ class _Held:
         storage = tensor.untyped_storage()
         self.tensor, self._kept = tensor, kept
         self._what = storage.data_ptr(), storage.nbytes()
-        kept.add(*self._what)
+        kept.count(*self._what, 1)
 
     def __del__(self) -> None:
-        self._kept.drop(*self._what)
+        self._kept.count(*self._what, -1)

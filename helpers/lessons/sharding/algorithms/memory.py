@@ -32,17 +32,6 @@ MIXED_ADAM = PerParameter(2, 2, 12)
 """bfloat16 or float16, with float32 parameters, momentum and variance in the optimizer."""
 FLOAT32_ADAM = PerParameter(4, 4, 8)
 """float32: the optimizer updates the parameters themselves, and keeps momentum and variance."""
-FLOAT32_MOMENTUM = PerParameter(4, 4, 4)
-"""float32, and one momentum."""
-
-
-def padded(parameters: int, ranks: int) -> int:
-    """The least number of elements from `parameters` up that the ranks divide.
-
-    Example: padded(10, 4) is 12. A model that is cut into units is padded unit by unit.
-    """
-    _check(parameters, ranks, 0)
-    return parameters + -parameters % ranks
 
 
 def memory(
@@ -51,7 +40,7 @@ def memory(
     """Bytes that one rank holds for parameters, gradients and optimizer state.
 
     stage: 0, nothing is sharded; 1, optimizer state; 2, gradients too; 3, parameters too.
-    Exact where the ranks divide the parameters; otherwise give `padded(parameters, ranks)`.
+    Exact where the ranks divide the parameters: `Sharded` pads them until they do.
     Example: memory(7.5e9, 64, 1).total is 31.4e9: 4Ψ + 12Ψ/N.
     """
     _check(parameters, ranks, stage)
@@ -72,11 +61,6 @@ def communication(parameters: float, ranks: int, stage: int, itemsize: float = 2
     """
     _check(parameters, ranks, stage)
     return (3 if stage == 3 else 2) * parameters * itemsize * (ranks - 1) / ranks
-
-
-def largest(capacity: float, ranks: int, stage: int, each: PerParameter = MIXED_ADAM) -> float:
-    """The most parameters whose training state fits into `capacity` bytes on each rank."""
-    return capacity / memory(1.0, ranks, stage, each).total
 
 
 def _check(parameters: float, ranks: int, stage: int) -> None:

@@ -17,7 +17,6 @@ columns of A are the rows of `weight`.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -105,30 +104,17 @@ def part_of(parameter: Tensor, start: int, stop: int, dim: int = 0) -> Parameter
 class ColumnLinear(nn.Module):
     """Some outputs of a linear layer: (…, inputs), the same on all ranks, to (…, outputs here).
 
-    weight: (outputs here, inputs). bias: (outputs here) or None.
+    dense: the whole layer, the same on every rank. unit: outputs that stay together, such as those
+    of a head. Parts differ by one unit at most, and some are empty where there are fewer units than
+    ranks. weight: (outputs here, inputs). bias: (outputs here) or None.
     """
 
-    def __init__(
-        self,
-        comm: Ranks,
-        weight: Parameter,
-        bias: Parameter | None = None,
-        pair: Pair = f_and_g,
-    ) -> None:
+    def __init__(self, dense: nn.Linear, comm: Ranks, unit: int = 1, pair: Pair = f_and_g) -> None:
         super().__init__()
-        self.f, self.g = pair(comm)
-        self.weight, self.bias = weight, bias
-
-    @classmethod
-    def of(cls, dense: nn.Linear, comm: Ranks, unit: int = 1, pair: Pair = f_and_g) -> ColumnLinear:
-        """This rank's part of a dense layer, which is the same on every rank.
-
-        unit: outputs that stay together, such as those of a head. Parts differ by one unit at
-        most, and some are empty where there are fewer units than ranks.
-        """
+        self.f, _ = pair(comm)
         start, stop = _bounds(dense.out_features, unit, comm)
-        bias = None if dense.bias is None else part_of(dense.bias, start, stop)
-        return cls(comm, part_of(dense.weight, start, stop), bias, pair)
+        self.weight = part_of(dense.weight, start, stop)
+        self.bias = None if dense.bias is None else part_of(dense.bias, start, stop)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.local(self.f(x))
@@ -141,27 +127,16 @@ class ColumnLinear(nn.Module):
 class RowLinear(nn.Module):
     """Some inputs of a linear layer: (…, inputs here) to (…, outputs), the same on all ranks.
 
-    weight: (outputs, inputs here). bias: (outputs) or None, whole on every rank and added after
-    the sum: before it, it would be added N times.
+    Cut as `ColumnLinear` cuts the layer before it. weight: (outputs, inputs here). bias: (outputs)
+    or None, whole on every rank and added after the sum: before it, it would be added N times.
     """
 
-    def __init__(
-        self,
-        comm: Ranks,
-        weight: Parameter,
-        bias: Parameter | None = None,
-        pair: Pair = f_and_g,
-    ) -> None:
+    def __init__(self, dense: nn.Linear, comm: Ranks, unit: int = 1, pair: Pair = f_and_g) -> None:
         super().__init__()
-        self.f, self.g = pair(comm)
-        self.weight, self.bias = weight, bias
-
-    @classmethod
-    def of(cls, dense: nn.Linear, comm: Ranks, unit: int = 1, pair: Pair = f_and_g) -> RowLinear:
-        """This rank's part of a dense layer, cut as `ColumnLinear.of` cuts the one before it."""
+        _, self.g = pair(comm)
         start, stop = _bounds(dense.in_features, unit, comm)
-        bias = None if dense.bias is None else part_of(dense.bias, 0, dense.out_features)
-        return cls(comm, part_of(dense.weight, start, stop, dim=1), bias, pair)
+        self.weight = part_of(dense.weight, start, stop, dim=1)
+        self.bias = None if dense.bias is None else part_of(dense.bias, 0, dense.out_features)
 
     def forward(self, x: Tensor) -> Tensor:
         total = self.g(functional.linear(x, self.weight))
@@ -169,24 +144,20 @@ class RowLinear(nn.Module):
 
 
 def _bounds(length: int, unit: int, comm: Ranks) -> tuple[int, int]:
-    if unit < 1 or length % unit:
-        raise ValueError(f"{length} features do not consist of units of {unit}.")
     start, stop = chunk_bounds(length // unit, comm.size)[comm.rank]
     return start * unit, stop * unit
 
 
 class ParallelMlp(nn.Module):
-    """Some hidden units of an MLP: (…, width), the same on all ranks, to the same shape."""
+    """Some hidden units of an MLP: (…, width), the same on all ranks, to the same shape.
 
-    def __init__(self, up: ColumnLinear, down: RowLinear) -> None:
+    dense: an MLP with two linear layers `up` and `down`, and GELU between them.
+    """
+
+    def __init__(self, dense: Any, comm: Ranks, pair: Pair = f_and_g) -> None:
         super().__init__()
-        self.up, self.down = up, down
-
-    @classmethod
-    def of(cls, dense: Any, comm: Ranks, pair: Pair = f_and_g) -> ParallelMlp:
-        """dense: an MLP with two linear layers `up` and `down`, and GELU between them."""
-        up = ColumnLinear.of(dense.up, comm, pair=pair)
-        return cls(up, RowLinear.of(dense.down, comm, pair=pair))
+        self.up = ColumnLinear(dense.up, comm, pair=pair)
+        self.down = RowLinear(dense.down, comm, pair=pair)
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.as_tensor(self.down(functional.gelu(self.up(x))))
@@ -195,24 +166,18 @@ class ParallelMlp(nn.Module):
 class ParallelAttention(nn.Module):
     """Some heads of causal self-attention: (rows, length, width) to the same shape.
 
-    heads: how many this rank has; it may be none. size: the width of a head.
+    dense: has `heads` and linear layers `query`, `key`, `value` and `out`. heads: how many this
+    rank has; it may be none. size: the width of a head.
     """
 
-    def __init__(
-        self, query: ColumnLinear, key: ColumnLinear, value: ColumnLinear, out: RowLinear, size: int
-    ) -> None:
+    def __init__(self, dense: Any, comm: Ranks, pair: Pair = f_and_g) -> None:
         super().__init__()
-        self.query, self.key, self.value, self.out = query, key, value, out
-        self.size = size
-        self.heads = len(query.weight) // size
-
-    @classmethod
-    def of(cls, dense: Any, comm: Ranks, pair: Pair = f_and_g) -> ParallelAttention:
-        """dense: has `heads` and linear layers `query`, `key`, `value` and `out`."""
-        size = dense.query.out_features // dense.heads
-        columns = (dense.query, dense.key, dense.value)
-        query, key, value = (ColumnLinear.of(c, comm, size, pair) for c in columns)
-        return cls(query, key, value, RowLinear.of(dense.out, comm, size, pair), size)
+        self.size = dense.query.out_features // dense.heads
+        self.query = ColumnLinear(dense.query, comm, self.size, pair)
+        self.key = ColumnLinear(dense.key, comm, self.size, pair)
+        self.value = ColumnLinear(dense.value, comm, self.size, pair)
+        self.out = RowLinear(dense.out, comm, self.size, pair)
+        self.heads = len(self.query.weight) // self.size
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.query.f(x)  # one f for the three
@@ -224,21 +189,21 @@ class ParallelAttention(nn.Module):
         rows, length, width = query.shape
         shape = (rows, length, self.heads, self.size)
         q, k, v = (t.view(shape).transpose(1, 2) for t in (query, key, value))
-        scores = q @ k.transpose(2, 3) / math.sqrt(self.size)
-        later = torch.ones(length, length, dtype=torch.bool, device=query.device).triu(1)
-        weights = scores.masked_fill(later, -math.inf).softmax(-1)
-        return (weights @ v).transpose(1, 2).reshape(rows, length, width)
+        mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return mixed.transpose(1, 2).reshape(rows, length, width)
 
 
 class ParallelBlock(nn.Module):
-    """A pre-norm Transformer block: two all-reduces forward and two backward."""
+    """A pre-norm Transformer block: two all-reduces forward and two backward.
 
-    def __init__(
-        self, first: nn.Module, attention: nn.Module, second: nn.Module, mlp: nn.Module
-    ) -> None:
+    block: a dense one with `first`, `attention`, `second` and `mlp`, whose names the parts have.
+    """
+
+    def __init__(self, block: Any, comm: Ranks, pair: Pair = f_and_g) -> None:
         super().__init__()
-        self.first, self.attention = first, attention
-        self.second, self.mlp = second, mlp
+        self.first, self.second = copy.deepcopy(block.first), copy.deepcopy(block.second)
+        self.attention = ParallelAttention(block.attention, comm, pair)
+        self.mlp = ParallelMlp(block.mlp, comm, pair)
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.first(x))
@@ -256,12 +221,7 @@ def parallel_block(
     """
     if broadcast:
         broadcast_parameters(block, comm)  # type: ignore[arg-type]
-    made = ParallelBlock(
-        copy.deepcopy(block.first),
-        ParallelAttention.of(block.attention, comm, pair),
-        copy.deepcopy(block.second),
-        ParallelMlp.of(block.mlp, comm, pair),
-    )
+    made = ParallelBlock(block, comm, pair)
     tie_as(block, made)
     return made
 

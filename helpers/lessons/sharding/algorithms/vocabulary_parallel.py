@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import Parameter, functional
+from torch.nn import functional
 
 from helpers.lessons.data_parallel.algorithms.data_parallel import broadcast_parameters
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring, chunk_bounds
@@ -40,36 +40,16 @@ Loss = Callable[[Any, Tensor, Tensor, int], tuple[Tensor, Tensor]]
 class VocabularyEmbedding(nn.Module):
     """Some tokens' vectors: tokens (…), the same on all ranks, to vectors (…, width).
 
-    weight: (tokens here, width). first: the first token of this rank. vocabulary: all tokens.
+    dense: the whole embedding, the same on every rank. weight: (tokens here, width). first: the
+    first token of this rank. vocabulary: all tokens.
     """
 
-    def __init__(
-        self,
-        comm: Ranks,
-        weight: Parameter,
-        first: int,
-        vocabulary: int,
-        pair: Pair = f_and_g,
-    ) -> None:
+    def __init__(self, dense: nn.Embedding, comm: Ranks, pair: Pair = f_and_g) -> None:
         super().__init__()
-        self.vocabulary = vocabulary
-        self.first = first
+        self.vocabulary = dense.num_embeddings
+        self.first, stop = chunk_bounds(self.vocabulary, comm.size)[comm.rank]
+        self.weight = part_of(dense.weight, self.first, stop)
         _, self.g = pair(comm)
-        self.weight = weight
-
-    @classmethod
-    def of(cls, dense: nn.Embedding, comm: Ranks, pair: Pair = f_and_g) -> VocabularyEmbedding:
-        """This rank's tokens of a dense embedding, which is the same on every rank.
-
-        Raises ValueError for one with a padding token, a largest norm or gradients by frequency.
-        """
-        if dense.padding_idx is not None or dense.max_norm or dense.scale_grad_by_freq:
-            raise ValueError(
-                "An embedding cut over ranks has no padding_idx, max_norm or scale_grad_by_freq."
-            )
-        start, stop = chunk_bounds(dense.num_embeddings, comm.size)[comm.rank]
-        weight = part_of(dense.weight, start, stop)
-        return cls(comm, weight, start, dense.num_embeddings, pair)
 
     def forward(self, tokens: Tensor) -> Tensor:
         if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.vocabulary:
@@ -88,9 +68,10 @@ class ParallelEmbedding(nn.Module):
     The positions are few, so every rank has them whole, and adds them after the sum.
     """
 
-    def __init__(self, tokens: VocabularyEmbedding, positions: nn.Embedding) -> None:
+    def __init__(self, dense: Any, comm: Ranks, pair: Pair) -> None:
         super().__init__()
-        self.tokens, self.positions = tokens, positions
+        self.tokens = VocabularyEmbedding(dense.tokens, comm, pair)
+        self.positions = copy.deepcopy(dense.positions)
 
     def forward(self, tokens: Tensor) -> Tensor:
         places = torch.arange(tokens.shape[1], device=tokens.device)
@@ -100,9 +81,10 @@ class ParallelEmbedding(nn.Module):
 class ParallelHead(nn.Module):
     """Vectors (rows, length, width) to the scores of this rank's tokens, (rows, length, here)."""
 
-    def __init__(self, norm: nn.Module, scores: ColumnLinear) -> None:
+    def __init__(self, dense: Any, comm: Ranks, pair: Pair) -> None:
         super().__init__()
-        self.norm, self.scores = norm, scores
+        self.norm = copy.deepcopy(dense.norm)
+        self.scores = ColumnLinear(dense.scores, comm, pair=pair)
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.as_tensor(self.scores(self.norm(x)))
@@ -196,11 +178,9 @@ def parallel_transformer(model: nn.Sequential, comm: Ranks, pair: Pair = f_and_g
     layers: list[Any] = list(model)
     first, *blocks, last = layers
     made = nn.Sequential(
-        ParallelEmbedding(
-            VocabularyEmbedding.of(first.tokens, comm, pair), copy.deepcopy(first.positions)
-        ),
+        ParallelEmbedding(first, comm, pair),
         *(parallel_block(block, comm, pair, broadcast=False) for block in blocks),
-        ParallelHead(copy.deepcopy(last.norm), ColumnLinear.of(last.scores, comm, pair=pair)),
+        ParallelHead(last, comm, pair),
     )
     tie_as(model, made)
     return made

@@ -24,8 +24,6 @@ def recurrent_layers(
     kind: "rnn" (tanh), "gru" or "lstm". tied: one and the same layer every time, so that width
     and hidden must be equal. seed: of the weights; None takes torch's generator as it is.
     """
-    if tied and width != hidden:
-        raise ValueError(f"Layers that share weights are as wide as their input: {width}≠{hidden}.")
     with torch.random.fork_rng(devices=[], enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)

@@ -8,10 +8,16 @@ busy moment hits all of them alike.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import mse_loss
+
+from helpers.lessons.data_parallel.experiments.models import mlp
+from helpers.lessons.splitting.algorithms.model_split import gather_units, scatter_sum_units
 from helpers.lessons.splitting.algorithms.split_cost import (
     TRAINING,
     Rates,
@@ -19,9 +25,15 @@ from helpers.lessons.splitting.algorithms.split_cost import (
     dense_work,
     recurrent_work,
 )
+from helpers.lessons.splitting.algorithms.vertical_split import VerticalSplit
+from helpers.lessons.splitting.algorithms.wave import Wave
+from helpers.lessons.splitting.experiments.recurrent import DeepRecurrent, recurrent_layers
+from helpers.notebook.measure import in_turn
 
 SMALL = 64  # bytes of the message that shows α
 PAIRS = 8  # of messages, timed together
+Act = Callable[[], object]
+Seconds = dict[str, list[float]]  # of one rank, by contender, for each repeat
 
 
 class Recurrent(NamedTuple):
@@ -33,11 +45,10 @@ class Recurrent(NamedTuple):
     steps: int = 256
     chunks: int = 16
 
-    def work(self, ranks: int = 1, layers: int | None = None) -> Work:
-        """What a training step of it is, or of some of its layers; on several ranks as a wave."""
-        count = self.layers if layers is None else layers
+    def work(self, ranks: int = 1) -> Work:
+        """What a training step of it is; on several ranks as a wave."""
         chunks = self.chunks if ranks > 1 else 1
-        return recurrent_work(self.rows, self.width, count, self.steps, ranks, chunks)
+        return recurrent_work(self.rows, self.width, self.layers, self.steps, ranks, chunks)
 
     @property
     def message(self) -> int:
@@ -52,10 +63,14 @@ class Dense(NamedTuple):
     rows: int = 32
     layers: int = 6
 
+    def work(self, ranks: int = 1) -> Work:
+        """What a training step of it is; on several ranks as a vertical split."""
+        return dense_work(self.rows, [self.width] * (self.layers + 1), ranks)
+
     @property
-    def widths(self) -> list[int]:
-        """Of all levels, inputs first."""
-        return [self.width] * (self.layers + 1)
+    def message(self) -> int:
+        """Bytes of a rank's slice of a layer's activations, of two ranks."""
+        return self.rows * self.width * 2
 
 
 class Found(NamedTuple):
@@ -82,156 +97,131 @@ class Found(NamedTuple):
         return self.predicted_one / self.predicted_two
 
 
-def recurrent_times(comm: Any, setting: Recurrent, repeats: int) -> dict[str, list[float]]:
+def measure_recurrent(setting: Recurrent | None = None, repeats: int = 7) -> Found:
+    """The wave on two ranks against one rank."""
+    setting = setting or Recurrent()
+    unit = setting._replace(layers=1).work().flops
+    return _found(recurrent_times, setting, repeats, (unit, unit))
+
+
+def measure_dense(setting: Dense | None = None, repeats: int = 31) -> Found:
+    """The vertical split on two ranks against one rank."""
+    width, rows, layers = setting = setting or Dense()
+    product = 2.0 * rows * width * width * layers * TRAINING
+    return _found(dense_times, setting, repeats, (product, product / 2))
+
+
+def recurrent_times(comm: Any, setting: Recurrent, repeats: int) -> Seconds:
     """Seconds on this rank: one rank's step, the wave's, one layer's chunk, messages."""
-    import torch
-    from torch import nn
-
-    from helpers.lessons.splitting.algorithms.wave import Wave
-    from helpers.lessons.splitting.experiments.recurrent import DeepRecurrent, recurrent_layers
-
     width, rows, layers, steps, chunks = setting
-    made = {"kind": "rnn", "width": width, "hidden": width}
-    whole = DeepRecurrent(recurrent_layers(layers, **made))  # type: ignore[arg-type]
-    wave = Wave(comm, recurrent_layers(layers, **made), chunks=chunks)  # type: ignore[arg-type]
+    made = partial(recurrent_layers, width=width, hidden=width)
+    whole, layer = DeepRecurrent(made(layers)), made(1)[0]
+    wave = Wave(comm, made(layers), chunks=chunks)
     inputs = torch.randn(steps, rows, width, generator=torch.Generator().manual_seed(0))
-    targets, loss = torch.zeros_like(inputs), nn.functional.mse_loss
-    layer = recurrent_layers(1, **made)[0]  # type: ignore[arg-type]
+    targets = torch.zeros_like(inputs)
 
-    def one() -> None:
-        whole.zero_grad()
-        loss(whole(inputs), targets).backward()
-
-    def two() -> None:
-        wave.zero_grad()
-        wave.step(inputs, targets, loss)
-
-    def unit(pieces: int) -> Callable[[], None]:
+    def unit(pieces: int) -> None:
         """One layer by itself over all steps, in so many pieces: all forward, then all back."""
-
-        def run() -> None:
-            layer.zero_grad()
-            kept = []
-            for piece in inputs.split(steps // pieces):
-                state = torch.zeros(1, rows, width, requires_grad=pieces > 1)
-                kept.append(layer(piece.detach().requires_grad_(), state)[0])
-            for out in reversed(kept):
-                out.backward(out.detach())
-
-        return run
+        kept = []
+        for piece in inputs.split(steps // pieces):
+            state = torch.zeros(1, rows, width, requires_grad=pieces > 1)
+            kept.append(layer(piece.detach().requires_grad_(), state)[0])
+        for out in reversed(kept):
+            out.backward(out.detach())
 
     contenders = {
-        "one": _first(comm, one),
-        "two": two,
-        "unit alone": _first(comm, unit(1)),  # in one go, as one rank takes it
-        "unit together": unit(chunks),
+        "one": _first(comm, _fresh(whole, lambda: mse_loss(whole(inputs), targets).backward())),
+        "two": _fresh(wave, lambda: wave.step(inputs, targets, mse_loss)),
+        "unit alone": _first(comm, _fresh(layer, partial(unit, 1))),  # in one go, as one rank does
+        "unit together": _fresh(layer, partial(unit, chunks)),
     }
-    return _timed(comm, contenders, setting.message, repeats, _ping)
+    return _timed(comm, contenders, setting.message, repeats, partial(_ping, comm))
 
 
-def dense_times(comm: Any, setting: Dense, repeats: int) -> dict[str, list[float]]:
+def dense_times(comm: Any, setting: Dense, repeats: int) -> Seconds:
     """Seconds on this rank: one rank's step, the vertical split's, one layer's, messages."""
-    import torch
-    from torch import nn
-
-    from helpers.lessons.data_parallel.experiments.models import mlp
-    from helpers.lessons.splitting.algorithms.vertical_split import VerticalSplit
-
     width, rows, layers = setting
-    whole, cut = mlp(setting.widths), VerticalSplit(comm, mlp(setting.widths))
+    whole, cut = (mlp([width] * (layers + 1)) for _ in range(2))
+    split = VerticalSplit(comm, cut)
     inputs = torch.randn(rows, width, generator=torch.Generator().manual_seed(0))
-    targets, loss = torch.zeros_like(inputs), nn.functional.mse_loss
+    half = torch.randn(width // comm.size, width)
 
-    def step(net: nn.Module) -> Callable[[], None]:
-        def run() -> None:
-            net.zero_grad()
-            loss(net(inputs), targets).backward()
+    def step(net: nn.Module) -> Act:
+        return _fresh(net, lambda: net(inputs).square().mean().backward())
 
-        return run
-
-    def unit(units: int) -> Callable[[], None]:
+    def unit(units: int) -> Act:
         """Every layer by itself, forward and backward, each with weights of its own."""
         alike = nn.ModuleList(nn.Linear(width, units) for _ in range(layers))
 
         def run() -> None:
-            alike.zero_grad()
             for layer in alike:
                 out = layer(inputs.detach().requires_grad_()).relu()
                 out.backward(out.detach())
 
-        return run
-
-    contenders = {
-        "one": _first(comm, step(whole)),
-        "two": step(cut),
-        "unit alone": _first(comm, unit(width)),
-        "unit together": unit(width // comm.size),
-    }
-    half = torch.randn(width // comm.size, width)
+        return _fresh(alike, run)
 
     def product() -> object:
         return inputs @ half.T
 
-    message = _between_products(product)
-    return _timed(comm, contenders, rows * width * 4 // comm.size, repeats, message, product)
+    def message(tensor: Tensor) -> None:
+        """A gather and its gradient's sum, a product before each: ranks come to them from work.
+
+        Two exchanges in a row would cost less than one that a rank comes to early or late.
+        """
+        sizes = [len(tensor)] * comm.size
+        product()
+        whole = gather_units(comm, tensor, sizes, 0)
+        product()
+        scatter_sum_units(comm, whole, sizes, 0)
+
+    contenders = {
+        "one": _first(comm, step(whole)),
+        "two": step(split),
+        "unit alone": _first(comm, unit(width)),
+        "unit together": unit(width // comm.size),
+    }
+    return _timed(comm, contenders, setting.message, repeats, message, product)
 
 
-def measure_recurrent(setting: Recurrent | None = None, repeats: int = 7, **options: Any) -> Found:
-    """The wave on two ranks against one rank. options: of `helpers.run`."""
+def _found(times: Any, setting: Any, repeats: int, units: tuple[float, float]) -> Found:
+    """Rates from the units and messages; predictions from the rates.
+
+    times: measures on a rank. units: operations of what it calls a unit, alone and together.
+    """
     import helpers
 
-    setting = setting or Recurrent()
-    options = {"timeout": 300, **options}
-    ranks = helpers.run(recurrent_times, setting, repeats, ranks=2, show=False, **options)
-    unit = setting.work(layers=1).flops
-    works = [setting.work(), setting.work(ranks=2)]
-    return _found(ranks, (unit, unit), setting.message, works)
-
-
-def measure_dense(setting: Dense | None = None, repeats: int = 31, **options: Any) -> Found:
-    """The vertical split on two ranks against one rank. options: of `helpers.run`."""
-    import helpers
-
-    setting = setting or Dense()
-    ranks = helpers.run(dense_times, setting, repeats, ranks=2, show=False, **options)
-    width, rows, layers = setting
-    product = 2.0 * rows * width * width * layers * TRAINING
-    works = [dense_work(rows, setting.widths), dense_work(rows, setting.widths, 2)]
-    return _found(ranks, (product, product / 2), rows * width * 2, works)
-
-
-def _found(
-    ranks: Sequence[Mapping[str, list[float]]],
-    units: tuple[float, float],
-    nbytes: int,
-    works: Sequence[Work],
-) -> Found:
-    """Rates from the units and messages; predictions from the rates."""
+    ranks: Sequence[Seconds] = helpers.run(
+        times, setting, repeats, ranks=2, show=False, timeout=300
+    )
     slowest = {
-        name: [max(times) for times in zip(*(rank[name] for rank in ranks), strict=True)]
+        name: [max(each) for each in zip(*(rank[name] for rank in ranks), strict=True)]
         for name in ranks[0]
     }
-    middle = {name: statistics.median(times) for name, times in slowest.items()}
-    beta = max(0.0, (middle["large"] - middle["small"]) / (nbytes - SMALL))
-    alpha = max(0.0, middle["large"] - nbytes * beta)
+    middle = {name: statistics.median(each) for name, each in slowest.items()}
+    beta = max(0.0, (middle["large"] - middle["small"]) / (setting.message - SMALL))
+    alpha = max(0.0, middle["large"] - setting.message * beta)
     alone = Rates(units[0] / middle["unit alone"], alpha, beta)
     together = Rates(units[1] / middle["unit together"], alpha, beta)
-    return Found(
-        slowest["one"],
-        slowest["two"],
-        works[0].seconds(alone),
-        works[1].seconds(together),
-        alone,
-        together,
-    )
+    predicted = setting.work().seconds(alone), setting.work(ranks=2).seconds(together)
+    return Found(slowest["one"], slowest["two"], *predicted, alone, together)
 
 
-def _first(comm: Any, work: Callable[[], None]) -> Callable[[], None]:
+def _fresh(model: Any, work: Act) -> Act:
+    """The work, with the model's gradients forgotten before it."""
+
+    def run() -> None:
+        model.zero_grad()
+        work()
+
+    return run
+
+
+def _first(comm: Any, work: Act) -> Act:
     """Work of rank 0, while the others are idle."""
     return work if comm.rank == 0 else lambda: None
 
 
-def _ping(comm: Any, tensor: Any) -> None:
+def _ping(comm: Any, tensor: Tensor) -> None:
     """There and back, from rank 0 to rank 1."""
     if comm.rank == 0:
         comm.send(tensor, 1)
@@ -241,40 +231,20 @@ def _ping(comm: Any, tensor: Any) -> None:
         comm.send(tensor, 0)
 
 
-def _between_products(product: Callable[[], object]) -> Callable[[Any, Any], None]:
-    """A gather and its gradient's sum, a product before each: ranks come to them from work.
-
-    Two exchanges in a row would cost less than one that a rank comes to early or late.
-    """
-    from helpers.lessons.splitting.algorithms.model_split import gather_units, scatter_sum_units
-
-    def run(comm: Any, tensor: Any) -> None:
-        sizes = [len(tensor)] * comm.size
-        product()
-        whole = gather_units(comm, tensor, sizes, 0)
-        product()
-        scatter_sum_units(comm, whole, sizes, 0)
-
-    return run
-
-
 def _timed(
     comm: Any,
-    contenders: dict[str, Callable[[], None]],
+    contenders: dict[str, Act],
     nbytes: int,
     repeats: int,
-    message: Callable[[Any, Any], None],
-    product: Callable[[], object] | None = None,
-) -> dict[str, list[float]]:
+    message: Callable[[Tensor], None],
+    product: Act | None = None,
+) -> Seconds:
     """All of them in turn, with two sizes of messages; a message's time is of one, not of two.
 
     product: what `message` does before each of its two, and what is not to count.
     """
-    import torch
 
-    from helpers.notebook.measure import in_turn
-
-    def times(work: Callable[[], object]) -> Callable[[], None]:
+    def times(work: Act) -> Act:
         def run() -> None:
             for _ in range(PAIRS):
                 work()
@@ -282,7 +252,7 @@ def _timed(
         return run
 
     for name, size in (("small", SMALL), ("large", nbytes)):
-        contenders[name] = times(partial(message, comm, torch.zeros(size // 4)))
+        contenders[name] = times(partial(message, torch.zeros(size // 4)))
     if product is not None:
         contenders["products"] = times(lambda: (product(), product()))
     seconds = in_turn(comm, contenders, repeats)
