@@ -45,29 +45,41 @@ class Flat:
         torch.cat([p.detach().reshape(-1) for p in parameters], out=exact[: self.length])
         self.full = exact.to(torch.bfloat16 if mixed else exact.dtype)
         self.bounds = chunk_bounds(len(exact), comm.size)[comm.rank]
-        mine = slice(*self.bounds)
-        self.slice = self.full[mine] if self.whole else self.full[mine].clone()
+        own = self.full[slice(*self.bounds)]
+        self.slice = own if self.whole else own.clone()
         self._views = self.shaped(self.full)
         self._closed = [self.full.new_full((), math.nan).expand(p.shape) for p in parameters]
-        for parameter, view in zip(self.parameters, self._views, strict=True):
+        for parameter, view in zip(parameters, self._views, strict=True):
             parameter.grad, parameter.data = None, view
+        self._allocate(exact, stage, mixed)
+        if not self.whole:
+            self.close()
+
+    def _allocate(self, exact: Tensor, stage: int, mixed: bool) -> None:
         self.master: nn.Parameter | None = None
         self.gradient: Tensor | None = None
         self.own: Tensor | None = None
         self._gradients: list[Tensor] = []  # the row's parts, in the parameters' shapes
-        if self.trainable:
-            self.master = nn.Parameter(exact[mine].clone() if mixed else self.slice)
-            if stage == 1:
-                self.begin_gradients()
-            else:
-                self.own = torch.zeros_like(self.slice)
-        if not self.whole:
-            self.close()
+        if not self.trainable:
+            return
+        start, stop = self.bounds
+        self.master = nn.Parameter(exact[start:stop].clone() if mixed else self.slice)
+        if stage == 1:
+            self.gradient = torch.zeros_like(self.full)
+            self._gradients = self.shaped(self.gradient)
+        else:
+            self.own = torch.zeros_like(self.slice)
 
     def shaped(self, row: Tensor) -> list[Tensor]:
         """Each parameter's part of a row, in the parameter's shape."""
         parts = row[: self.length].split([p.numel() for p in self.parameters])
         return [part.view(p.shape) for part, p in zip(parts, self.parameters, strict=True)]
+
+    def zero(self) -> None:
+        """Forget this rank's slice of the summed gradient; in stage 1, the whole row."""
+        for held in (self.gradient, self.own):
+            if held is not None:
+                held.zero_()
 
     # --- the parameters' values -------------------------------------------------------------------
 
@@ -87,6 +99,18 @@ class Flat:
             parameter.data = nothing
         self.full.untyped_storage().resize_(0)
 
+    def load(self, number: int, value: Tensor) -> None:
+        """A parameter is being given a value: note it as exactly as the optimizer keeps it.
+
+        number: of the parameter in the row. The row itself is written by whoever gives the value.
+        """
+        if self.master is None or self.master.dtype == self.full.dtype:
+            return
+        first = sum(p.numel() for p in self.parameters[:number])
+        start, stop = (max(first, min(edge, first + value.numel())) for edge in self.bounds)
+        part = value.detach().reshape(-1)[start - first : stop - first]
+        self.master.detach()[start - self.bounds[0] :][: stop - start] = part
+
     def collect(self, comm: Comm) -> list[Tensor]:
         """Every parameter's whole value, in the optimizer's type, on every rank."""
         own = self.slice if self.master is None else self.master.detach()
@@ -96,21 +120,23 @@ class Flat:
 
     # --- their gradients --------------------------------------------------------------------------
 
-    def zero(self) -> None:
-        """Forget this rank's slice of the summed gradient; in stage 1, the whole row."""
-        for held in (self.gradient, self.own):
-            if held is not None:
-                held.zero_()
-
-    def begin_gradients(self) -> None:
-        """Take memory for the row of gradients, unless it is there."""
-        if self.gradient is None:
-            self.gradient = self.full.new_zeros(len(self.full))
-            self._gradients = self.shaped(self.gradient)
-
     def show_gradients(self) -> None:
         """Stage 1: make every `.grad` a view of the row of gradients, which autograd adds to."""
         for parameter, view in zip(self.parameters, self._gradients, strict=True):
+            parameter.grad = view
+
+    def collect_gradients(self) -> None:
+        """Stage 1: bring into the row what somebody has put in the place of a `.grad`.
+
+        The model's own `zero_grad()` puts None there, `backward(create_graph=True)` new tensors.
+        """
+        for parameter, view in zip(self.parameters, self._gradients, strict=True):
+            if parameter.grad is None:
+                view.zero_()
+            else:
+                given = _dense(parameter.grad)
+                if given.data_ptr() != view.data_ptr():
+                    view.copy_(given)
             parameter.grad = view
 
     def summed(self, comm: Comm, weight: float) -> Tensor:
@@ -130,18 +156,36 @@ class Flat:
             torch.add(received, chunks[(comm.rank - step - 1) % comm.size] * weight, out=partial)
         return partial
 
-    def take(self, number: int, weight: float) -> None:
-        """Add a parameter's `.grad`, times `weight`, to the row, which is made if need be.
+    def take(self, number: int, weight: float, again: bool) -> None:
+        """Move a parameter's `.grad`, times `weight`, into the row, which is made if need be.
 
-        number: of the parameter in the row.
+        number: of the parameter in the row. again: add to what is there already. Raises
+        RuntimeError where the gradient has a graph of its own, which would be lost.
         """
-        self.begin_gradients()
-        parameter = self.parameters[number]
+        if self.gradient is None:
+            self.gradient = self.full.new_zeros(len(self.full))
+            self._gradients = self.shaped(self.gradient)
+        parameter, view = self.parameters[number], self._gradients[number]
         assert parameter.grad is not None
-        self._gradients[number].add_(parameter.grad, alpha=weight)
+        if parameter.grad.requires_grad:
+            raise RuntimeError(
+                "backward(create_graph=True): from stage 2 on a gradient is summed and given back "
+                "as soon as it is made, and cannot be differentiated again. Take stage 1."
+            )
+        given = _dense(parameter.grad)
+        if again:
+            view.add_(given, alpha=weight)
+        else:
+            torch.mul(given, weight, out=view)
         parameter.grad = None
 
     def drop(self) -> None:
         """Give the whole row of gradients back."""
         self.gradient = None
         self._gradients = []
+
+
+def _dense(gradient: Tensor) -> Tensor:
+    """A gradient without its graph; of a sparse one, as embeddings make them, all elements."""
+    plain = gradient.detach()
+    return plain if plain.layout is torch.strided else plain.to_dense()

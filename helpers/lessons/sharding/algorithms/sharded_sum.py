@@ -50,12 +50,19 @@ class Summer:
 
     def _arrive(self, parameter: nn.Parameter, unit: Unit, flat: Flat, number: int) -> None:
         """Backward has made a parameter's gradient."""
+        if unit.closed:
+            raise RuntimeError(
+                f"Backward came to {unit.name} by a way that forward has not shown, when its "
+                "parameters were freed: let the unit return what the loss needs, or keep it in an "
+                "attribute."
+            )
         if not unit.arrived:
             self._settle(keep=0 if unit.summing else 1)
-        flat.take(number, self._weight())
+        flat.take(number, self._weight(), parameter in unit.arrived)
         unit.arrived.add(parameter)
         self._changed()
         if unit.complete:
+            unit.finished = True
             self._finished(unit)
             while self._order[self._next].complete:
                 self._start_next()
@@ -74,6 +81,9 @@ class Summer:
         while self._next or not self._passes or any(unit.arrived for unit in self._order):
             self._start_next()
         self._settle()
+
+    def stepped(self) -> None:
+        """What has been summed has been used."""
         self._passes = 0
 
     def forget(self) -> None:

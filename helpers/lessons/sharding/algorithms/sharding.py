@@ -2,7 +2,7 @@
 
 Stage 1 shards the optimizer's state, stage 2 the gradients too, stage 3 the parameters too. Every
 rank still runs the whole model on its part of the batch, and takes the step that one big batch
-would have taken. What stays on a rank, `memory.py` says by formula.
+would have taken. What stays on a rank, `algorithms/data_parallel/memory.py` says by formula.
 Source: Rajbhandari, Rasley, Ruwase and He, "ZeRO: Memory Optimizations Toward Training Trillion
 Parameter Models" (2020), sections 3, 5 and 7; for units and prefetching Zhao et al., "PyTorch
 FSDP" (2023), sections 3 and 4.
@@ -11,7 +11,7 @@ FSDP" (2023), sections 3 and 4.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,11 +19,16 @@ import torch
 from torch import Tensor, nn
 
 from helpers.lessons.data_parallel.algorithms.data_parallel import broadcast_parameters
-from helpers.lessons.messages.algorithms.collectives import all_gather_ring
+from helpers.lessons.messages.algorithms.collectives import all_gather_ring, all_reduce_ring
 from helpers.lessons.sharding.algorithms.sharded_gather import Gatherer
+from helpers.lessons.sharding.algorithms.sharded_guard import (
+    check_frozen,
+    guard_loading,
+    guard_zero_grad,
+)
 from helpers.lessons.sharding.algorithms.sharded_row import Flat
 from helpers.lessons.sharding.algorithms.sharded_sum import Summer
-from helpers.lessons.sharding.algorithms.sharded_unit import Unit
+from helpers.lessons.sharding.algorithms.sharded_unit import Unit, modules_of_units
 
 if TYPE_CHECKING:
     from helpers.engine.comm import Comm
@@ -53,19 +58,19 @@ class Sharded:
         loss_function(model(inputs), targets).backward()
         model.step()
 
-    The model's parameters are laid in rows, one a unit, padded until the ranks divide them. A unit
-    is a child of the model, in the order in which forward comes to them, and is gathered as one.
-    In stage 3 a child has to be called, and what the loss needs of it is among what it returns:
-    weights that somebody reads past it are not numbers then. What lies in no child, or is tied
-    between two, makes one unit more, which in stage 3 stays gathered until `step`. Values are
-    loaded and parameters frozen before, and gradients are forgotten by this object's `zero_grad`.
+    The model's parameters are laid in rows, one a unit, padded until the ranks divide them.
 
     optimizer: makes an optimizer for a list of flat tensors, this rank's slices. It must treat
         each element by itself, as SGD, momentum and Adam do; what looks at whole tensors (LARS)
-        would see slices. A parameter without a gradient counts as zero.
+        would see slices. To clip a norm there is `clip_grad_norm_`. A parameter without a
+        gradient counts as zero.
     stage: 1, gradients are summed in `step` and the parameters gathered after it. 2, a unit's
         gradients are summed as soon as backward has made them, and only slices stay. 3, a unit's
         parameters are gathered before forward and before backward, and freed after.
+    units: modules that are gathered as one, in the order in which forward comes to them; the
+        model's children where none are given, also those in lists. In stage 3 a unit has to be
+        called: weights that somebody reads past it are not numbers then. What lies in no unit, or
+        is tied between two, makes one unit more, which in stage 3 stays gathered until `step`.
     mixed: compute in bfloat16, and keep parameters of the model's own type for the optimizer.
         Gradients are summed in bfloat16.
     prefetch: whether stage 3 gathers the next unit while this one computes.
@@ -86,6 +91,7 @@ class Sharded:
         comm: Comm,
         optimizer: Make = torch.optim.Adam,
         stage: int = 3,
+        units: Sequence[nn.Module] | None = None,
         *,
         mixed: bool = False,
         prefetch: bool = True,
@@ -95,28 +101,39 @@ class Sharded:
         self.model, self.comm, self.stage, self.mixed = model, comm, stage, mixed
         self.weight, self.peak = 1 / comm.size, 0
         self.watch: Callable[[], None] = lambda: None
+        self._gatherer: Gatherer | None = None
         broadcast_parameters(model, comm)
         self._names = {n: p for n, p in model.named_parameters(remove_duplicate=False)}
-        self._cut(prefetch)
+        self.units: list[Unit] = []
+        self.root: Unit | None = None
+        self._cut(modules_of_units(model, units), prefetch)
         self.padding = sum(flat.padding for flat in self._flats)
-        self.optimizer = optimizer([f.master for f in self._trained if f.master is not None])
+        masters = [flat.master for flat in self._flats if flat.master is not None]
+        if not masters:
+            raise ValueError("Every parameter is frozen, so that there is nothing to train.")
+        self.optimizer = optimizer(masters)
         self._summed: list[Tensor] = []  # stage 1: this rank's slices of the sums, in `step` alone
         self._pending = False  # whether backward may come yet to what forward has made
+        guard_loading(model, self._all, comm)
+        if stage > 1:
+            guard_zero_grad(model, self.zero_grad)
         self.zero_grad()
 
-    def _cut(self, prefetch: bool) -> None:
-        """Make a unit of each child, and one of the parameters that are in none or in several."""
-        children = list(self.model.children())
-        uses = Counter(p for child in children for p in set(child.parameters()))
+    def _cut(self, modules: Sequence[nn.Module], prefetch: bool) -> None:
+        """Make units of modules, and one of the parameters that are in none or in several."""
+        uses = Counter(p for module in modules for p in set(module.parameters()))
         make = partial(Unit, comm=self.comm, stage=self.stage, mixed=self.mixed)
-        own = {child: [p for p in child.parameters() if uses[p] == 1] for child in children}
-        self.units = [make(parameters) for parameters in own.values() if parameters]
+        followed = []
+        for module in modules:
+            mine = [p for p in module.parameters() if uses[p] == 1]
+            if mine:
+                self.units.append(make(f"unit {len(self.units)}", mine))
+                followed.append(module)
         rest = [p for p in self.model.parameters() if uses[p] != 1]
-        self.root = make(rest) if rest else None
-        self._gatherer: Gatherer | None = None
+        self.root = make("the root unit", rest) if rest else None
         if self.stage == 3:
-            called = [child for child, parameters in own.items() if parameters]
-            self._gatherer = Gatherer(called, self.units, self.comm, prefetch, self._changed)
+            gatherer = Gatherer(followed, self.units, self.comm, prefetch, self._changed)
+            self._gatherer = gatherer
         self._summer: Summer | None = None
         if self.stage > 1:
             weight = partial(getattr, self, "weight")
@@ -162,17 +179,23 @@ class Sharded:
 
     def _finished(self, unit: Unit) -> None:
         if self._gatherer is not None and unit is not self.root:
-            self._gatherer.finished(unit)
+            self._gatherer.may_free(unit)
 
     def _free_all(self) -> None:
         for unit in self._all if self._gatherer is not None else []:
             self._gatherer.free(unit)  # type: ignore[union-attr]
 
     def step(self) -> None:
-        """Sum what is not summed yet, update this rank's slices, and bring the slices together."""
+        """Sum what is not summed yet, update this rank's slices, and bring the slices together.
+
+        Raises RuntimeError where a parameter has been frozen, or made trainable, since wrapping.
+        """
+        check_frozen(self.model, self._all)
         sums = self._sum()
         self._pending = False
         self._free_all()
+        for unit in self._all:
+            unit.entered = unit.left = 0  # backward may never have come to some forwards
         for flat, own in zip(self._trained, sums, strict=True):
             flat.master.grad = own.to(flat.master.dtype)  # type: ignore[union-attr]
         self.optimizer.step()
@@ -183,15 +206,34 @@ class Sharded:
             if self.stage < 3:
                 all_gather_ring(self.comm, flat.full)
         self._summed = []
+        if self._summer is not None:
+            self._summer.stepped()
 
     def _sum(self) -> list[Tensor]:
         """This rank's slices of the summed gradients, one for each row that is trained."""
         if self._summer is not None:
             self._summer.flush()
             return [flat.own for flat in self._trained if flat.own is not None]
+        for flat in self._trained:
+            flat.collect_gradients()
         self._summed = [flat.summed(self.comm, self.weight) for flat in self._trained]
         self._changed()
         return self._summed
+
+    def clip_grad_norm_(self, max_norm: float) -> float:
+        """Scale all gradients down so that their 2-norm, over all ranks, is at most `max_norm`.
+
+        Between backward and `step`, on all ranks; torch's function of this name would see a part
+        of the gradients here, or none. Returns: the norm before. Stage 1 sums once more for it.
+        """
+        square = torch.stack([own.double().square().sum() for own in self._sum()]).sum().view(1)
+        norm = all_reduce_ring(self.comm, square).sqrt().item()
+        if max_norm < norm + 1e-6:
+            for flat in self._trained:
+                held = flat.own if flat.gradient is None else flat.gradient
+                held.mul_(max_norm / (norm + 1e-6))  # type: ignore[union-attr]
+        self._summed = []
+        return norm
 
     # --- what is held, and what it is -------------------------------------------------------------
 
@@ -218,6 +260,20 @@ class Sharded:
             values.update(zip(flat.parameters, flat.collect(self.comm), strict=True))
         state = {name: values[parameter].clone() for name, parameter in self._names.items()}
         return state | {name: buffer.clone() for name, buffer in self.model.named_buffers()}
+
+    def full_gradients(self) -> dict[str, Tensor]:
+        """Every gradient by name, summed and whole, on every rank: between backward and `step`.
+
+        All ranks call it.
+        """
+        values: dict[nn.Parameter, Tensor] = {}
+        for flat, own in zip(self._trained, self._sum(), strict=True):
+            row = own.new_empty(len(flat.full))
+            row[slice(*flat.bounds)] = own
+            whole = flat.shaped(all_gather_ring(self.comm, row))
+            values.update(zip(flat.parameters, whole, strict=True))
+        self._summed = []
+        return {name: values[p].clone() for name, p in self._names.items() if p in values}
 
     def _changed(self) -> None:
         self.peak = max(self.peak, self.bytes().total)
