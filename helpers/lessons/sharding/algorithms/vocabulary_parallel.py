@@ -41,11 +41,16 @@ class VocabularyEmbedding(nn.Module):
     """Some tokens' vectors: tokens (…), the same on all ranks, to vectors (…, width).
 
     dense: the whole embedding, the same on every rank. weight: (tokens here, width). first: the
-    first token of this rank. vocabulary: all tokens.
+    first token of this rank. vocabulary: all tokens. Raises ValueError for one with a padding
+    token, a largest norm or gradients by frequency.
     """
 
     def __init__(self, dense: nn.Embedding, comm: Ranks, pair: Pair = f_and_g) -> None:
         super().__init__()
+        if dense.padding_idx is not None or dense.max_norm or dense.scale_grad_by_freq:
+            raise ValueError(
+                "An embedding cut over ranks has no padding_idx, max_norm or scale_grad_by_freq."
+            )
         self.vocabulary = dense.num_embeddings
         self.first, stop = chunk_bounds(self.vocabulary, comm.size)[comm.rank]
         self.weight = part_of(dense.weight, self.first, stop)

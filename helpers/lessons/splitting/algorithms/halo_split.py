@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional
+from torch.nn.modules.dropout import _DropoutNd
 
 from helpers.lessons.data_parallel.algorithms.data_parallel import broadcast_parameters
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring, chunk_bounds
@@ -90,6 +92,21 @@ def add_halo(comm: Comm, x: Tensor, reach: int) -> Tensor:
     return wider
 
 
+class _Part(torch.autograd.Function):
+    """A weight that body and head share. `finish` sums its gradients, and the head's is whole on
+    every rank already: so each rank gives its N-th part.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, ranks: int) -> Tensor:
+        ctx.ranks = ranks
+        return weight.view_as(weight)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        return gradients[0] / ctx.ranks, None
+
+
 class HaloSplit(nn.Module):
     """A convolutional network of which each rank works on some rows of every picture.
 
@@ -101,7 +118,7 @@ class HaloSplit(nn.Module):
     elementwise layers; from the first other layer on, the rows are gathered and every rank runs
     the rest (the head) on whole pictures. Built on every rank; rank 0's parameters are what all
     start from. Rows are cut by `chunk_bounds`. Every rank holds all parameters, and after
-    `finish()` all gradients; body and head share none.
+    `finish()` all gradients.
     Raises ValueError for a convolution that does not keep its rows.
     """
 
@@ -116,11 +133,13 @@ class HaloSplit(nn.Module):
         self.comm = comm
         self.body, self.head = nn.ModuleList(layers[:split]), nn.Sequential(*layers[split:])
         for number, layer in enumerate(self.body):
-            if isinstance(layer, nn.Conv2d) and not _keeps_rows(layer):
-                raise ValueError(
-                    f"Layer {number} does not keep its rows: a split by rows takes convolutions "
-                    "with stride 1, no dilation, and k = 2 · padding + 1 rows."
-                )
+            if isinstance(layer, nn.Conv2d):
+                _check(layer, number)
+        if comm.size > 1 and any(isinstance(m, _DropoutNd) for m in self.head.modules()):
+            raise ValueError(
+                "The head has dropout: every rank would draw its own, and their weights part. "
+                "Leave it out."
+            )
 
     def forward(self, pictures: Tensor) -> Tensor:
         """All outputs on every rank. pictures: (pictures, channels, rows, columns), all rows."""
@@ -131,7 +150,11 @@ class HaloSplit(nn.Module):
         for layer in self.body:
             x = self._convolve(layer, x) if isinstance(layer, nn.Conv2d) else layer(x)
         sizes = [stop - start for start, stop in bounds]
-        return torch.as_tensor(self.head(gather_units(comm, x, sizes, ROWS, replicated=True)))
+        whole = gather_units(comm, x, sizes, ROWS, replicated=True)
+        mine = set(self.body.parameters())
+        named = self.head.named_parameters(remove_duplicate=False)
+        shared = {n: _Part.apply(p, comm.size) for n, p in named if p in mine}
+        return torch.as_tensor(functional_call(self.head, shared, (whole,)))
 
     def finish(self) -> None:
         """Sum the convolutions' gradients over the ranks, after backward, once, on every rank."""
@@ -151,6 +174,12 @@ class HaloSplit(nn.Module):
         )
 
 
-def _keeps_rows(layer: nn.Conv2d) -> bool:
-    alone = layer.stride == (1, 1) and layer.dilation == (1, 1)
-    return alone and layer.kernel_size[0] == 2 * int(layer.padding[0]) + 1
+def _check(layer: nn.Conv2d, number: int) -> None:
+    keeps = not isinstance(layer.padding, str) and layer.kernel_size[0] == 2 * layer.padding[0] + 1
+    if not keeps or layer.stride != (1, 1) or layer.dilation != (1, 1):
+        raise ValueError(
+            f"Layer {number} does not keep its rows: a split by rows takes convolutions with "
+            "stride 1, no dilation, and k = 2 · padding + 1 rows."
+        )
+    if layer.padding_mode != "zeros":
+        raise ValueError(f"Layer {number} pads with {layer.padding_mode}: only zeros are known.")

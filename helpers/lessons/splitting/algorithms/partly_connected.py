@@ -10,7 +10,6 @@ Distributed Deep Networks" (2012), section 3: models with local connections gain
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,6 +63,21 @@ def crossings(
         if below[j] != above[i]:
             needed.add((j, above[i]))
     return len(needed)
+
+
+def crossings_by_layer(masks: Sequence[Mask], owners: Owners) -> list[int]:
+    """The `crossings` of each layer of a network.
+
+    masks: a layer's (units, units below). owners: one array more than masks.
+    Raises ValueError where the shapes do not fit.
+    """
+    _check(masks, owners)
+    return [
+        crossings(
+            [(int(j), int(i)) for j, i in np.argwhere(mask.T)], below.tolist(), above.tolist()
+        )
+        for mask, below, above in zip(masks, owners, owners[1:], strict=False)
+    ]
 
 
 def block_owners(widths: Sequence[int], ranks: int) -> list[np.ndarray]:
@@ -130,28 +144,46 @@ class UnitSplit(nn.Module):
     """A network of PartlyConnected and elementwise layers, each unit on the rank that owns it.
 
     dense: the whole network, built on every rank; rank 0's parameters are what all start from.
-    Layers share no weights. owners: for every level, inputs first, the rank of each unit. Every
-    rank is given all inputs and gets all outputs; between, only what `crossings` counts is sent,
-    and backward the same again. Raises ValueError for other layers.
+    owners: for every level, inputs first, the rank of each unit; `block_owners` where none are
+    given. Every rank is given all inputs and gets all outputs; between, only what `crossings`
+    counts is sent, and backward the same again. Layers that share a weight share it here too,
+    which needs their units, and those below them, to have the same owners in both.
+    Raises ValueError for other layers, for owners that do not fit, and for such a shared weight.
     """
 
-    def __init__(self, comm: Comm, dense: nn.Sequential, owners: Owners) -> None:
+    def __init__(self, comm: Comm, dense: nn.Sequential, owners: Owners | None = None) -> None:
         super().__init__()
-        dense.to(comm.device)
-        broadcast_parameters(dense, comm)
-        self.comm, self.owners, self.layers = comm, owners, nn.ModuleList()
-        levels = pairwise(owners)
+        masks = []
         for number, layer in enumerate(dense):
             if isinstance(layer, PartlyConnected):
-                self.layers.append(UnitSlice(comm, layer, *next(levels)))
-            elif isinstance(layer, ELEMENTWISE):
-                self.layers.append(layer)
-            else:
+                masks.append(layer.mask.cpu().numpy() != 0)
+            elif not isinstance(layer, ELEMENTWISE):
                 raise ValueError(
                     f"Layer {number} is a {type(layer).__name__}: a split by units takes "
                     "PartlyConnected layers with elementwise ones between."
                 )
-        order = np.argsort(owners[-1], kind="stable")
+        if not masks:
+            raise ValueError("There is no PartlyConnected layer whose units could be split.")
+        widths = [masks[0].shape[1], *(mask.shape[0] for mask in masks)]
+        self.owners = block_owners(widths, comm.size) if owners is None else list(owners)
+        _check(masks, self.owners)
+        for level, owner in enumerate(self.owners):
+            if min(owner, default=0) < 0 or max(owner, default=0) >= comm.size:
+                raise ValueError(
+                    f"An owner in level {level} is none of the ranks 0 to {comm.size - 1}."
+                )
+        dense.to(comm.device)
+        broadcast_parameters(dense, comm)
+        self.comm, self.layers, level = comm, nn.ModuleList(), 0
+        known: Known = {}
+        for layer in dense:
+            if not isinstance(layer, PartlyConnected):
+                self.layers.append(layer)
+                continue
+            plan = Plan(comm, masks[level], *self.owners[level : level + 2])
+            self.layers.append(UnitSlice(comm, layer, plan, known))
+            level += 1
+        order = np.argsort(self.owners[-1], kind="stable")
         self._places = torch.as_tensor(np.argsort(order), device=comm.device)
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -168,28 +200,42 @@ class UnitSplit(nn.Module):
 class UnitSlice(nn.Module):
     """This rank's units of a PartlyConnected layer, and the connections that lead to them.
 
-    below, above: the rank of each unit of the two levels.
+    plan: who sends which values to whom. known: slices made before, by what they were cut from.
     """
 
     mask: Tensor
 
-    def __init__(
-        self, comm: Comm, layer: PartlyConnected, below: np.ndarray, above: np.ndarray
-    ) -> None:
+    def __init__(self, comm: Comm, layer: PartlyConnected, plan: Plan, known: Known) -> None:
         super().__init__()
-        self.plan = Plan(comm, layer.mask.cpu().numpy() != 0, below, above)
-        self.units = torch.as_tensor(self.plan.units, device=comm.device)
-        self.needed = torch.as_tensor(self.plan.needed[comm.rank], device=comm.device)
+        self.plan = plan
+        self.units = torch.as_tensor(plan.units, device=comm.device)
+        self.needed = torch.as_tensor(plan.needed[comm.rank], device=comm.device)
         self.register_buffer("mask", layer.mask[self.units][:, self.needed])
-        weight, bias = layer.weight, layer.bias
-        mine = weight.detach()[self.units][:, self.needed]
-        self.weight = nn.Parameter(mine.clone(), weight.requires_grad)
-        self.bias = nn.Parameter(bias.detach()[self.units], bias.requires_grad)
+        self.weight = _own(layer.weight, (self.units, self.needed), known)
+        self.bias = _own(layer.bias, (self.units,), known)
 
     def forward(self, x: Tensor) -> Tensor:
         """x: (rows, this rank's units below) to (rows, this rank's units)."""
         needed: Tensor = _Fetch.apply(x, self.plan)
         return functional.linear(needed, self.weight * self.mask, self.bias)
+
+
+Known = dict[nn.Parameter, tuple[list[list[int]], nn.Parameter]]
+
+
+def _own(parameter: nn.Parameter, places: Sequence[Tensor], known: Known) -> nn.Parameter:
+    """A slice with memory of its own; where the parameter was cut before, that slice."""
+    numbers = [place.tolist() for place in places]
+    if parameter not in known:
+        cut = parameter.detach()[places[0]]
+        cut = cut if len(places) == 1 else cut[:, places[1]]
+        known[parameter] = numbers, nn.Parameter(cut.clone(), parameter.requires_grad)
+    if known[parameter][0] != numbers:
+        raise ValueError(
+            "Two layers share a weight but not their owners, so that one weight would lie on two "
+            "ranks: give both, and the levels below them, the same owners."
+        )
+    return known[parameter][1]
 
 
 class Plan:
@@ -246,3 +292,15 @@ def _move(
     for rank in sorted(received):  # in rank order, so that every run adds alike
         result[:, into[rank]] += received[rank]
     return result
+
+
+def _check(masks: Sequence[Mask], owners: Owners) -> None:
+    """Raise ValueError where the levels of the masks and the owners are not the same."""
+    widths = [masks[0].shape[1], *(mask.shape[0] for mask in masks)]
+    below = [mask.shape[1] for mask in masks]
+    if below != widths[:-1] or [len(owner) for owner in owners] != widths:
+        raise ValueError(
+            f"The layers are {widths} units wide and see {below}, but owners are given for "
+            f"{[len(owner) for owner in owners]}: name one owner for each unit of each level, "
+            "the inputs first."
+        )

@@ -78,6 +78,12 @@ class Wave:
         chunks: int = 8,
         seconds: Callable[[str, int, int], float] | None = None,
     ) -> None:
+        for number, layer in enumerate(layers):
+            if getattr(layer, "bidirectional", False) or getattr(layer, "batch_first", False):
+                raise ValueError(
+                    f"Layer {number} is bidirectional or has the batch first. A wave goes through "
+                    "time once, from the first step on: (steps, rows, width)."
+                )
         bounds = chunk_bounds(len(layers), comm.size)
         whole = nn.ModuleDict({"layers": nn.ModuleList(layers), "head": head or nn.Identity()})
         whole.to(comm.device)
