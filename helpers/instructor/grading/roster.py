@@ -53,8 +53,9 @@ class Person:
         """What their submission may be called, in small letters."""
         number = re.sub(r"\D*", "", self.participant)
         mail = self.email.partition("@")[0]
-        family, _, first = self.name.partition(", ")  # "Doe, Jane" is "Jane Doe", too
-        names = {self.name, f"{first} {family}".strip(), self.sis_user, self.login, self.email}
+        family, _, first = self.name.partition(",")  # "Doe, Jane" is "Jane Doe", too
+        turned = f"{first.strip()} {family.strip()}".strip()
+        names = {self.name, turned, self.sis_user, self.login, self.email}
         names |= {mail, self.canvas_id, self.canvas_id and f"canvas {self.canvas_id}"}
         names |= {number and f"moodle {number}"}
         return {name.casefold() for name in names if name}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helpers.instructor.grades import NOT_JUDGED, OUTCOMES, Outcome
+from helpers.instructor.grades import OUTCOMES, Outcome
 from helpers.instructor.report.sheet import Column, Entry, Sheet
 from helpers.instructor.report.tables import number
 
@@ -65,15 +65,19 @@ class Group:
 
 @dataclass(frozen=True)
 class ExerciseView:
-    """One exercise. passed: of those judged. outcomes: (outcome, how many, percent of the class),
-    those that there are. failures: the ways in which it failed, the most frequent first.
-    """
+    """One exercise. groups: the ways in which it went, the most frequent first."""
 
     column: Column
-    passed: int
-    judged: int
-    outcomes: list[tuple[Outcome, int, float]]
-    failures: list[Group]
+    groups: list[Group]
+
+    def count(self, *outcomes: Outcome) -> int:
+        """How many came to one of these, or in all."""
+        chosen = outcomes or OUTCOMES
+        return sum(len(group.who) for group in self.groups if group.outcome in chosen)
+
+    @property
+    def failures(self) -> list[Group]:
+        return [group for group in self.groups if group.outcome in UNNAMED]
 
 
 def exercises(sheet: Sheet) -> list[ExerciseView]:
@@ -84,24 +88,9 @@ def exercises(sheet: Sheet) -> list[ExerciseView]:
         for entry in sheet.entries:
             one = entry.grade.exercises[index]
             ways[one.outcome, one.mistake or UNNAMED.get(one.outcome, "")].append(entry)
-        failures = [
-            Group(column, outcome, mistake, who)
-            for (outcome, mistake), who in ways.items()
-            if outcome in UNNAMED
-        ]
-        failures.sort(key=lambda one: (-len(one.who), OUTCOMES.index(one.outcome), one.told))
-        counts = {
-            outcome: sum(len(who) for (came_to, _), who in ways.items() if came_to == outcome)
-            for outcome in OUTCOMES
-        }
-        everybody = len(sheet.entries)
-        outcomes = [
-            (outcome, count, round(100 * count / everybody, 3))
-            for outcome, count in counts.items()
-            if count
-        ]
-        judged = everybody - counts[NOT_JUDGED]
-        views.append(ExerciseView(column, counts["passed"], judged, outcomes, failures))
+        groups = [Group(column, *way, who) for way, who in ways.items()]
+        groups.sort(key=lambda one: (-len(one.who), OUTCOMES.index(one.outcome), one.told))
+        views.append(ExerciseView(column, groups))
     return views
 
 

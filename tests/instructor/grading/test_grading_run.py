@@ -12,6 +12,7 @@ import pytest
 from fake_grader import FILE, JUDGE, UNJUDGED, calls, hand_in, notebook, results
 
 from helpers.instructor.grading import GradingError, Wish, slots
+from helpers.instructor.grading.files import owned
 from helpers.instructor.grading.run import Grading, grade
 from helpers.instructor.grading.store import grader_version
 from helpers.instructor.report.sheet import Entry
@@ -242,7 +243,10 @@ def test_parts_joined_are_the_whole(graded: Grade, folder: Path, tmp_path: Path)
         hand_in(folder, f"s{i}")
     (folder / "empty").mkdir()
     graded(out=tmp_path / "whole")
-    parts = [graded(shard=(i, 3)) for i in (3, 1, 2)]
+    with owned(tmp_path / "out", shared=True):  # by a grader of another part
+        parts = [graded(shard=(i, 3)) for i in (3, 1, 2)]
+        with pytest.raises(GradingError, match="Another grader is at work"):
+            graded()
     assert sum(part.graded for part in parts) == 11 and all(part.graded for part in parts)
     assert not (tmp_path / "out" / "grades.json").exists()
     whole = graded()
