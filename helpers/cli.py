@@ -9,21 +9,8 @@ from typing import Any, Literal
 import click
 
 BENCHMARKS = (
-    "launch",
-    "collectives",
-    "data-parallel",
-    "grade",
-    "simulate",
-    "published",
-    "model-split",
-    "bubble",
-    "quantize",
-    "hosts",
-    "compress",
-    "actors",
-    "search",
-    "checkpoints",
-    "lessons",
+    *("launch", "collectives", "data-parallel", "grade", "simulate", "published", "model-split"),
+    *("bubble", "quantize", "hosts", "compress", "actors", "search", "checkpoints", "lessons"),
     "gpu",
 )
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": True}
@@ -122,7 +109,7 @@ def verdicts(what: str, file: str, names: tuple[str, ...]) -> int:
     Answers are the course's own, the known wrong ones, right ones in another style, and mutants of
     the course's own; with passing, those of them in FILE that no case catches.
     """
-    from helpers.commands.verdicts import verdicts as run
+    from helpers.commands.paths import verdicts as run
 
     return run(what, file, names)
 
@@ -168,7 +155,7 @@ def grade(what: tuple[str, ...], **options: Any) -> int:
 @click.option("--out", required=True, metavar="ZIP", help="The file to write.")
 def release(lesson: str, out: str) -> int:
     """Make the ZIP that students get of lesson NN: no solutions, no hidden cases."""
-    from helpers.commands.release import release as run
+    from helpers.commands.paths import release as run
 
     return run(lesson, out)
 
@@ -177,7 +164,7 @@ def release(lesson: str, out: str) -> int:
 @click.option("--out", default="", metavar="FOLDER", help="The folder to write; otherwise site/.")
 def site(out: str) -> int:
     """Make static pages of the lessons and of docs/, without answers, to read or to serve."""
-    from helpers.commands.site import site as run
+    from helpers.commands.paths import site as run
 
     return run(out)
 

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import NamedTuple
@@ -42,13 +43,18 @@ def size(count: float) -> str:
     return f"{count / GIB:.1f} GiB"
 
 
-def first_line(*command: str) -> str:
-    """The first line that a command prints, or an empty text where it is missing or fails."""
+def printed(*command: str) -> list[str]:
+    """The lines that a command prints; none where it is missing or fails."""
     try:
         told = subprocess.run(command, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return told.stdout.strip().split("\n")[0] if told.returncode == 0 else ""
+        return []
+    return told.stdout.strip().splitlines() if told.returncode == 0 else []
+
+
+def first_line(*command: str) -> str:
+    """The first line that a command prints, or an empty text."""
+    return next(iter(printed(*command)), "")
 
 
 def installed(name: str) -> str | None:
@@ -95,28 +101,17 @@ def find_network() -> Finding:
     """The network interfaces that are up, with the speed that the driver tells."""
     links = []
     for link in sorted(Path("/sys/class/net").glob("*")):
-        try:
-            up = (link / "operstate").read_text().strip() in ("up", "unknown")
-        except OSError:
-            continue
-        try:
-            speed = int((link / "speed").read_text())
-        except (OSError, ValueError):
-            speed = -1
-        if up:
-            links.append(f"{link.name} ({speed / 1000:g} Gbit/s)" if speed > 0 else link.name)
+        with suppress(OSError, ValueError):
+            if (link / "operstate").read_text().strip() not in ("up", "unknown"):
+                continue
+            links.append(link.name)
+            speed = int((link / "speed").read_text())  # fails where the driver does not tell
+            links[-1] += f" ({speed / 1000:g} Gbit/s)" if speed > 0 else ""
     return Finding("network links", True, ", ".join(links) or "not told by this system")
 
 
 def find_gpus() -> Finding:
-    try:
-        told = subprocess.run(
-            ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"],
-            capture_output=True, text=True, timeout=20,
-        )  # fmt: skip
-        names = told.stdout.strip().splitlines() if told.returncode == 0 else []
-    except (OSError, subprocess.TimeoutExpired):
-        names = []
+    names = printed("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
     cost = "Nothing in the lessons: every one runs on the CPU, and says what GPUs would change."
     return Finding("GPUs", bool(names), "; ".join(names) or "none", cost)
 
@@ -157,14 +152,13 @@ def find_horovod() -> Finding:
 
 def find_compiler() -> Finding:
     missing = system.missing_build_tools()
-    if not missing:
-        what = first_line(system.compiler() or "c++", "--version")
-        return Finding("C++ compiler", True, what or "there")
+    what = first_line(system.compiler() or "c++", "--version") or "there"
+    if missing:
+        what = f"without {', '.join(missing)}"
+    cost = f"Horovod cannot be built. {system.install_line(missing)}"
     if state.horovod_missing() is None:
         cost = "Nothing as long as Horovod is installed."
-    else:
-        cost = f"Horovod cannot be built. {system.install_line(missing)}"
-    return Finding("C++ compiler", False, f"without {', '.join(missing)}", cost)
+    return Finding("C++ compiler", not missing, what, cost)
 
 
 def find_browser() -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import secrets
@@ -9,12 +10,10 @@ import sys
 import threading
 import traceback
 import webbrowser
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from helpers.commands.quiet import errors_go_to, log_for
-from helpers.setup import horovod, state
+from helpers.setup import horovod, places, state
 from helpers.setup.places import ROOT
 from helpers.setup.progress import tail
 
@@ -86,12 +85,30 @@ def lab(port: int | None, browser: bool, extra: tuple[str, ...] = ()) -> int:
     if given.intersection(TALKATIVE):
         return serve(options, listens)
     # Its warnings are meant for those who run servers: certificates, signatures, requests.
-    log = log_for("lab")
+    log = places.logs() / "lab.log"
     with errors_go_to(log):
         code = serve(options, listens)
     if code:
         print(f"JupyterLab ended:\n{tail(log, 4)}\nAll it said is in {log}", file=sys.stderr)
     return code
+
+
+@contextlib.contextmanager
+def errors_go_to(log: Path) -> Iterator[None]:
+    """Send standard error to a new file: native code's too, and that of processes started now."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.unlink(missing_ok=True)
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.dup2(file, 2)
+    os.close(file)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(terminal, 2)
+        os.close(terminal)
 
 
 def meanwhile(page: str) -> None:
@@ -133,5 +150,5 @@ def let_threads_end() -> None:
     for thread in threading.enumerate():
         work = getattr(thread, "queue", None)
         if thread.name == "AnyIO worker thread" and isinstance(work, queue.Queue):
-            with suppress(queue.Full):  # it has been told
+            with contextlib.suppress(queue.Full):  # it has been told
                 work.put_nowait(None)

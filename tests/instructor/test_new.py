@@ -19,7 +19,7 @@ from tests.checks.table import Table, tells
 COPIED = ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster", "docs", ".ci")
 # Where a lesson shows that nothing but its own files speaks of: each lists or counts all lessons.
 LISTING = (
-    "tests/setup/test_packaging.py",
+    "tests/setup/test_pins.py",
     "tests/instructor/judge/test_reports.py::test_the_guide_lists_what_is_seen_and_what_is_not",
 )
 

@@ -1,21 +1,26 @@
-"""Every pin allows every Python that ./course accepts, down to the oldest of them."""
+"""Every pin allows every Python that ./course accepts; what names pins and lessons agrees."""
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
+import sysconfig
 import tomllib
-from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from importlib.metadata import PackageNotFoundError, distributions, metadata, requires, version
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from helpers.setup import places, state
+from helpers.setup import state
+from helpers.setup.places import ROOT
 
-PROJECT = tomllib.loads((places.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 OLDEST = tuple(f"{minor}.0" for minor in state.VERSIONS)  # of each minor version: 3.11.0, …
 BUILT_HERE = {"horovod"}  # from its source, whatever it says
 # Where each pin has a wheel: pip is asked for all of these systems at once.
@@ -24,7 +29,7 @@ SYSTEMS = ("win_amd64", "macosx_14_0_arm64", "manylinux_2_28_x86_64", "manylinux
 
 def pins() -> dict[str, str]:
     """The pinned version of each package, by canonical name."""
-    lines = (places.ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     split = [line.partition("==") for line in lines if line and not line.startswith("#")]
     return {canonicalize_name(name): pinned.strip() for name, _, pinned in split}
 
@@ -84,7 +89,7 @@ def test_the_versions_accepted_are_the_same_everywhere() -> None:
     assert named == state.VERSIONS
     assert all(accepted.contains(python) for python in OLDEST)
     first, last = (tuple(map(int, one.split("."))) for one in (named[0], named[-1]))
-    script = (places.ROOT / "course").read_text(encoding="utf-8")
+    script = (ROOT / "course").read_text(encoding="utf-8")
     assert f"{first} <= sys.version_info[:2] <= {last}" in script
 
 
@@ -110,6 +115,25 @@ def test_the_set_resolves_on_the_oldest_python(python: str) -> None:
     assert "and 1.0 is pinned" in found and "soupsieve" in found
 
 
+def test_conda_asks_for_the_same_set() -> None:
+    loaded = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    pip = next(one["pip"] for one in loaded["dependencies"] if isinstance(one, dict))
+    # Without this line conda's pip would take the newest versions.
+    assert pip[0] == "--constraint constraints.txt"
+    asked = [Requirement(one) for one in PROJECT["dependencies"]]
+    assert [Requirement(one) for one in pip[1:]] == asked
+    assert f"pip={pins()['pip']}" in loaded["dependencies"]
+
+
+def test_everything_installed_is_pinned_as_installed() -> None:
+    pinned = pins()
+    # Only what is installed: setuptools, once imported, puts packages of its own on the path.
+    for found in distributions(path=[sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]):
+        name = canonicalize_name(found.metadata["Name"])
+        if name in pinned:
+            assert found.version.split("+")[0] == pinned[name], name
+
+
 @pytest.mark.thorough
 @pytest.mark.real
 def test_pip_agrees_about_pins_that_are_not_installed(tmp_path: Path) -> None:
@@ -127,3 +151,22 @@ def test_pip_agrees_about_pins_that_are_not_installed(tmp_path: Path) -> None:
     if told.returncode and "after connection broken by" in told.stderr:
         pytest.skip(f"pip reaches no package index here, so {len(away)} pins were not looked at")
     assert told.returncode == 0, told.stderr
+
+
+def test_the_readme_links_to_what_exists() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    missing = [link for link in links if not (ROOT / link).exists()]
+    assert missing == []
+
+
+def test_every_lesson_is_in_the_readme() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for lesson in (ROOT / "lessons").glob("*.ipynb"):
+        assert f"(lessons/{lesson.name})" in text
+
+
+def test_commands_may_be_executed() -> None:
+    for command in (ROOT / "course", ROOT / ".ci" / "run"):
+        assert os.access(command, os.X_OK)
+    assert '/../course" test' in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
