@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
-import sys
 from collections.abc import Sequence
-from itertools import count
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -15,6 +12,7 @@ from nbformat import NotebookNode
 from helpers.instructor.build_check import lesson_problems, solution_problems
 from helpers.instructor.build_lesson import lesson_of
 from helpers.instructor.build_notebook import code_cells, execute, normalise, read, say, text
+from helpers.notebook.record import free
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,7 +70,7 @@ def _build_one(path: Path, root: Path, run: bool) -> list[str]:
     target = root / "lessons" / path.name
     target.parent.mkdir(exist_ok=True)
     if worked_in(target):
-        kept = _free(target.with_name(f"{target.name}.yours"))
+        kept = free(target.with_name(f"{target.name}.yours"))
         os.replace(target, kept)
         say(f"lessons/{path.name} had been worked in; it is kept as lessons/{kept.name}")
     target.write_text(text(lesson), encoding="utf-8")
@@ -85,12 +83,6 @@ def worked_in(lesson: Path) -> bool:
         return any(cell.execution_count or cell.outputs for cell in code_cells(read(lesson)))
     except (OSError, ValueError):
         return False
-
-
-def _free(path: Path) -> Path:
-    """This path, or one with a number behind it, where nothing is yet."""
-    names = (path.with_name(f"{path.name}{'' if i == 1 else i}") for i in count(1))
-    return next(name for name in names if not name.exists())
 
 
 def _run(solution: NotebookNode, path: Path) -> str:
@@ -138,17 +130,3 @@ def _strays(solutions: Sequence[Path], root: Path) -> list[str]:
     names = {path.name for path in solutions}
     strays = [p for p in (root / "lessons").glob("*.ipynb") if p.name not in names]
     return [f"lessons/{p.name}: there is no solution of that name." for p in sorted(strays)]
-
-
-def main() -> int:
-    """`python -m helpers.instructor.build [--check] [--run] [NN …]`."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, report problems")
-    parser.add_argument("--run", action="store_true", help="execute the solutions first")
-    parser.add_argument("lessons", nargs="*", metavar="NN", help="lessons, such as 02")
-    given = parser.parse_args()
-    return build(given.check, given.run, given.lessons)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
@@ -12,10 +12,9 @@ from helpers.checks import of_lesson
 from helpers.checks.spec import Exercise
 from helpers.instructor.build_imports import imports_hash
 from helpers.instructor.build_lesson import ANSWER_ID, CHECK_ID, number_of
-from helpers.instructor.build_notebook import code_cells, code_hash, id_problems, text
+from helpers.instructor.build_notebook import code_cells, code_hash, text
 
 LARGEST = 600_000
-DESCRIPTIONS = {"caption": 160, "alt": 100}  # the most characters that a cell may write out
 MARKS = ("BEGIN SOLUTION", "END SOLUTION", "BEGIN HIDDEN", "END HIDDEN", "instructor.hidden")
 _IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 _TAG = re.compile(r"<img\b[^>]*>", re.IGNORECASE)
@@ -27,13 +26,11 @@ _REGION = re.compile(
 
 def solution_problems(notebook: NotebookNode, lesson: str) -> Iterator[str]:
     """Everything wrong with a solution. lesson: its number, such as "02"."""
-    yield from id_problems([cell.get("id") for cell in notebook.cells])
     size = len(text(notebook).encode())
     if size > LARGEST:
         yield f"it takes {size // 1000} KB with its outputs; {LARGEST // 1000} KB are allowed"
     yield from _alt_texts(notebook)
     yield from _outputs(notebook)
-    yield from _descriptions(notebook)
     yield from _exercises(notebook, lesson)
 
 
@@ -91,33 +88,6 @@ def _outputs(notebook: NotebookNode) -> Iterator[str]:
                 yield f"cell {cell.get('id')} ended with {output.ename}"
             if output.output_type == "stream" and output.name == "stderr":
                 yield f"cell {cell.get('id')} wrote to stderr: {output.text.strip()[:80]}"
-
-
-def _descriptions(notebook: NotebookNode) -> Iterator[str]:
-    """Cells that hold more of a description than of the idea that they show."""
-    for cell in code_cells(notebook):
-        try:
-            nodes = list(ast.walk(ast.parse(cell.source)))
-        except SyntaxError:  # told elsewhere, where it matters
-            continue
-        for what, text_of in _described(node for node in nodes if isinstance(node, ast.Call)):
-            parts = [n.value for n in ast.walk(text_of) if isinstance(n, ast.Constant)]
-            size = sum(len(part) for part in parts if isinstance(part, str))
-            if size > DESCRIPTIONS[what]:
-                yield (
-                    f"cell {cell.get('id')} writes {size} characters of {what}, and "
-                    f"{DESCRIPTIONS[what]} are allowed: let a function in the room's figures "
-                    "show it with its words"
-                )
-
-
-def _described(calls: Iterable[ast.Call]) -> Iterator[tuple[str, ast.expr]]:
-    """The captions and alt texts that calls are given, by name, or to a function that shows."""
-    for call in calls:
-        yield from ((str(k.arg), k.value) for k in call.keywords if k.arg in DESCRIPTIONS)
-        if ast.unparse(call.func).rpartition(".")[2].startswith("show"):
-            strings = (ast.Constant, ast.JoinedStr, ast.BinOp)
-            yield from (("caption", value) for value in call.args if isinstance(value, strings))
 
 
 def _exercises(notebook: NotebookNode, lesson: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,10 @@ def read(path: Path) -> NotebookNode:
         ids = [cell.get("id") for cell in cells]
     except Exception as error:  # anything may be in the file
         raise ValueError(f"{path.name} is not a valid notebook: {error}") from error
-    # nbformat would give new, random ids in silence.
-    problems = [*id_problems(ids)]
-    if problems:
-        raise ValueError(f"{path.name}: {problems[0]}")
+    if not all(ids):  # nbformat would give new, random ones in silence
+        raise ValueError(f"{path.name}: {ids.count(None)} cells have no id")
+    if twice := [one for one in ids if ids.count(one) > 1]:
+        raise ValueError(f"{path.name}: two cells have the id {twice[0]}")
     try:
         notebook: NotebookNode = nbformat.read(path, as_version=nbformat.NO_CONVERT)
         nbformat.validate(notebook)
@@ -42,14 +42,6 @@ def read(path: Path) -> NotebookNode:
     if (notebook.nbformat, notebook.nbformat_minor) < (4, 5):
         raise ValueError(f"{path.name} has an old format: cells need ids (nbformat 4.5)")
     return notebook
-
-
-def id_problems(ids: Sequence[str | None]) -> Iterator[str]:
-    """What is wrong with the ids of a notebook's cells: none there, or one there twice."""
-    if not all(ids):
-        yield f"{sum(not i for i in ids)} cells have no id"
-    for twice in sorted({i for i in ids if i and list(ids).count(i) > 1}):
-        yield f"two cells have the id {twice}"
 
 
 def text(notebook: NotebookNode) -> str:

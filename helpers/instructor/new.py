@@ -7,6 +7,7 @@ every lesson: the README, and docs/sandbox.md, what the grader sees of each exer
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -106,29 +107,18 @@ def remove(lesson: str, root: Path = ROOT) -> list[str]:
     if not found:
         raise NotNew(f"There is no lesson {lesson} in solutions/.")
     name = found[0].stem[3:]
-    room = root / "helpers" / "lessons" / name
-    names = {*places(lesson, name).values(), f"lessons/{lesson}_{name}.ipynb"}
-    names |= {p.relative_to(root).as_posix() for p in room.rglob("*.py")}
-    there = sorted(one for one in names if (root / one).exists())
-    kept = git("ls-files", "--", *there, root=root)
-    if kept:
+    folders = [root / "helpers" / "lessons" / name, root / "tests" / "lessons" / name]
+    files = [*found, root / "lessons" / found[0].name]
+    files += [p for folder in folders for p in folder.rglob("*") if p.is_file()]
+    names = [p.relative_to(root).as_posix() for p in files if p.exists() and p.suffix != ".pyc"]
+    if kept := git("ls-files", "--", *names, root=root):
         raise NotNew(
             f"{kept[0]} is in a commit or staged for one: remove lesson {lesson} with git."
         )
-    for one in there:
-        (root / one).unlink()
-    _remove_folder(room)
+    for path in files:
+        path.unlink(missing_ok=True)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
     for page in LISTS:
         remove_rows(root, page, lesson)
-    return there
-
-
-def _remove_folder(folder: Path) -> None:
-    """A folder in which nothing is left but what Python keeps there."""
-    for path in sorted(folder.rglob("*"), reverse=True):
-        if path.suffix == ".pyc":
-            path.unlink()
-        elif path.is_dir():
-            path.rmdir()
-    if folder.is_dir():
-        folder.rmdir()
+    return sorted(names)

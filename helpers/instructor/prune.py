@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import symtable
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -47,12 +46,19 @@ class Module:
         defaults: count what parameters are without an argument, which a caller can do without.
         """
         if (at, defaults) not in self._named:
-            with nullcontext() if defaults else _without_defaults(self.body[at]):
-                self._named[at, defaults] = self._names(self.body[at], defaults)
+            self._named[at, defaults] = self._names(self.body[at], defaults)
         return self._named[at, defaults]
 
-    def _names(self, statement: ast.stmt, whole: bool) -> set[Name]:
-        _, taken = scope(segment(self.text, statement) if whole else ast.unparse(statement))
+    def _names(self, statement: ast.stmt, defaults: bool) -> set[Name]:
+        source = segment(self.text, statement)
+        if not defaults:
+            (statement,) = ast.parse(source).body
+            for node in ast.walk(statement):
+                if isinstance(node, ast.arguments):
+                    node.defaults = [ast.Constant(None) for _ in node.defaults]
+                    node.kw_defaults = [one and ast.Constant(None) for one in node.kw_defaults]
+            source = ast.unparse(statement)
+        _, taken = scope(source)
         inner = [node for node in ast.walk(statement) if node is not statement]
         places = self.places | {k: v for node in inner for k, v in imported(node).items()}
         found = {(self.name, name) for name in taken}
@@ -258,24 +264,6 @@ def always(statement: ast.stmt, at: int) -> bool:
 def _is_head(statement: ast.stmt, at: int) -> bool:
     """The module's docstring, and its imports."""
     return always(statement, at) or isinstance(statement, ast.Import | ast.ImportFrom)
-
-
-@contextmanager
-def _without_defaults(statement: ast.stmt) -> Iterator[None]:
-    """For a while no parameter in a statement names what it is without an argument.
-
-    A copy of the statement would take most of the time in which a release is packed.
-    """
-    nodes = [node for node in ast.walk(statement) if isinstance(node, ast.arguments)]
-    before = [(node.defaults, node.kw_defaults) for node in nodes]
-    for node in nodes:
-        node.defaults = [ast.Constant(None) for _ in node.defaults]
-        node.kw_defaults = [one and ast.Constant(None) for one in node.kw_defaults]
-    try:
-        yield
-    finally:
-        for node, (defaults, keywords) in zip(nodes, before, strict=True):
-            node.defaults, node.kw_defaults = defaults, keywords
 
 
 def _is_text(statement: ast.stmt) -> bool:

@@ -136,7 +136,7 @@ def note(number: str, said: str, exercises: Iterable[Entry]) -> bool:
             try:
                 record = load(path)
             except Broken:
-                os.rename(path, _free(path))
+                os.rename(path, free(path.with_name(f"{path.name}.broken")))
                 record = Record()
             if record.add(number, said, exercises):
                 _save(path, record)
@@ -166,9 +166,9 @@ def can_be_written(path: Path) -> bool:
         return False
 
 
-def _free(path: Path) -> Path:
-    """A name beside a broken file under which nothing is yet."""
-    names = (path.with_name(f"{path.name}.broken{'' if i == 1 else i}") for i in count(1))
+def free(path: Path) -> Path:
+    """This path, or one with a number behind it, where nothing is yet."""
+    names = (path.with_name(f"{path.name}{'' if i == 1 else i}") for i in count(1))
     return next(name for name in names if not name.exists())
 
 

@@ -19,13 +19,13 @@ from importlib import import_module
 from pathlib import Path
 
 from helpers.checks import algorithm, lessons, of_lesson, provided
+from helpers.checks.known import kept as known_outcomes
 from helpers.checks.released import CASES, OUTCOMES
 from helpers.checks.spec import Exercise
 from helpers.instructor.build import ROOT, notebooks
 from helpers.instructor.build_notebook import read
 from helpers.instructor.prune import Module, Modules, Name, always, file_of, sources
 from helpers.instructor.release.cells import direct_uses, recorded
-from helpers.instructor.release.outcomes import outcomes
 from helpers.instructor.release.tables import without_functions
 from helpers.instructor.sandbox.visible import ROOM
 from helpers.notebook.recorded import RECORDED
@@ -264,6 +264,11 @@ def _specs(lesson: str) -> dict[str, bytes]:
     found[in_room(lesson, CASES)] = _json(cases)
     found[in_room(lesson, OUTCOMES)] = _json(outcomes(lesson))
     return found
+
+
+def outcomes(lesson: str) -> dict[str, dict[str, object]]:
+    """By exercise: what its known wrong answers do in the visible cases, as JSON data."""
+    return {exercise.number: known_outcomes(exercise) for exercise in of_lesson(lesson)}
 
 
 def _visible(exercise: Exercise) -> list[object]:

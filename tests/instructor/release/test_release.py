@@ -23,7 +23,7 @@ from helpers.checks import check, find, known, lessons, of_lesson
 from helpers.checks.apart import observe_here
 from helpers.checks.released import OUTCOMES, LeftOut, is_left_out, left_out
 from helpers.instructor.prune import Modules, file_of, scope
-from helpers.instructor.release import outcomes, pack
+from helpers.instructor.release import pack
 from helpers.instructor.release.cells import answers
 from helpers.instructor.release.cells import recorded as recorded_cells
 from helpers.instructor.release.pack import algorithm_texts, answers_in, blind, in_room
@@ -104,20 +104,6 @@ def test_it_is_made_the_same_again(packed: Path, tmp_path: Path) -> None:
         assert archive.getinfo("course").external_attr >> 16 & 0o111
         lesson = next(n for n in archive.namelist() if n.startswith("lessons/"))
         assert archive.read(lesson) == (ROOT / lesson).read_bytes()
-
-
-def test_what_wrong_answers_do_is_found_out_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    asked: list[str] = []
-    monkeypatch.setattr(outcomes, "kept", lambda one: (asked.append(one.number), {"case": {}})[1])
-    first = outcomes.outcomes("07")
-    assert asked == [*first] == [exercise.number for exercise in of_lesson("07")]
-    assert outcomes.outcomes("07") == first and asked == [*first]
-    (held,) = tmp_path.rglob("07-*.json")
-    held.write_text("half", encoding="utf-8")
-    assert outcomes.outcomes("07") == first and asked == 2 * [*first]
 
 
 def test_a_release_knows_what_wrong_answers_do(
