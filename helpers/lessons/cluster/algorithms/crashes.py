@@ -28,7 +28,7 @@ class _File:
 
 
 class Disk:
-    """A folder in memory; `files.Folder` says what its methods do.
+    """A folder in memory; `files.RealFolder` says what its methods do.
 
     files: what is there at first, on the disk. ticks: it crashes when so many have passed; None is
     never. Every operation is a tick, and so is every byte that is written.

@@ -11,46 +11,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Protocol
+
+from helpers.lessons.cluster.algorithms.crashes import Disk
 
 TEMPORARY = ".tmp"  # how the name of a file ends that is being written
 
 
-class Folder(Protocol):
-    """A folder with files in it, and no folders. Names are plain names, without a slash."""
-
-    def names(self) -> list[str]:
-        """The files that are there, in any order."""
-
-    def read(self, name: str) -> bytes:
-        """All bytes of a file. Raises FileNotFoundError where there is none of this name."""
-
-    def size(self, name: str) -> int:
-        """Bytes of a file. Raises FileNotFoundError where there is none of this name."""
-
-    def write(self, name: str, data: bytes) -> None:
-        """Make a file, or empty the one of this name, and write to it, a piece at a time.
-
-        After a crash of the machine, any part of it may be there.
-        """
-
-    def sync(self, name: str) -> None:
-        """Wait until the file's bytes are on the disk. Its name may be lost yet."""
-
-    def rename(self, old: str, new: str) -> None:
-        """Give a file another name, in place of a file that has it: whole or not at all."""
-
-    def remove(self, name: str) -> None:
-        """Take a file away."""
-
-    def sync_names(self) -> None:
-        """Wait until all that was made, renamed and removed is so on the disk."""
-
-
 class RealFolder:
-    """A folder of this machine, or of a file system that many machines see.
+    """A folder with files and no folders, of this machine or of a disk that many machines see.
 
-    path: is made where it is not there. Can be sent to ranks: it is only a path.
+    path: is made where it is not there. Can be sent to ranks: it is only a path. Names are plain
+    names, without a slash. `crashes.Disk` has the same methods, in memory.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -58,36 +29,42 @@ class RealFolder:
         self.path.mkdir(parents=True, exist_ok=True)
 
     def names(self) -> list[str]:
-        """As in `Folder`."""
+        """The files that are there, in any order."""
         return [entry.name for entry in os.scandir(self.path) if entry.is_file()]
 
     def read(self, name: str) -> bytes:
-        """As in `Folder`."""
+        """All bytes of a file. Raises FileNotFoundError where there is none of this name."""
         return (self.path / name).read_bytes()
 
     def size(self, name: str) -> int:
-        """As in `Folder`."""
+        """Bytes of a file. Raises FileNotFoundError where there is none of this name."""
         return (self.path / name).stat().st_size
 
     def write(self, name: str, data: bytes) -> None:
-        """As in `Folder`."""
+        """Make a file, or empty the one of this name, and write to it, a piece at a time.
+
+        After a crash of the machine, any part of it may be there.
+        """
         (self.path / name).write_bytes(data)
 
     def sync(self, name: str) -> None:
-        """As in `Folder`."""
+        """Wait until the file's bytes are on the disk. Its name may be lost yet."""
         _sync(self.path / name)
 
     def rename(self, old: str, new: str) -> None:
-        """As in `Folder`."""
+        """Give a file another name, in place of a file that has it: whole or not at all."""
         (self.path / old).replace(self.path / new)
 
     def remove(self, name: str) -> None:
-        """As in `Folder`."""
+        """Take a file away."""
         (self.path / name).unlink()
 
     def sync_names(self) -> None:
-        """As in `Folder`."""
+        """Wait until all that was made, renamed and removed is so on the disk."""
         _sync(self.path)
+
+
+Folder = RealFolder | Disk
 
 
 def _sync(path: Path) -> None:

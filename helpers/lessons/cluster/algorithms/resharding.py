@@ -71,7 +71,7 @@ def pieces(length: int, parts: int, rank: int, size: int) -> list[Piece]:
 
 
 def joined(
-    slices: Callable[[int], Tensor],
+    slices: Mapping[int, Tensor],
     length: int,
     parts: int,
     rank: int,
@@ -80,10 +80,10 @@ def joined(
 ) -> Tensor:
     """A rank's slice, of the padded length, from old slices.
 
-    slices: gives an old rank's slice, and is asked only for those that are needed. cut: says which.
+    slices: of old ranks, by rank: rank 0's, and those that are needed. cut: says which.
     """
-    wanted = [slices(p)[begin:end] for p, begin, end in cut(length, parts, rank, size)]
-    example = wanted[0] if wanted else slices(0)
+    wanted = [slices[p][begin:end] for p, begin, end in cut(length, parts, rank, size)]
+    example = wanted[0] if wanted else slices[0]
     row = example.new_zeros(share(length, size))
     if wanted:
         torch.cat(wanted, out=row[: sum(map(len, wanted))])
@@ -91,14 +91,6 @@ def joined(
 
 
 # --- all rows of a model --------------------------------------------------------------------------
-
-
-def parts_needed(
-    rows: Mapping[str, Any], parts: int, rank: int, size: int, cut: Cut = pieces
-) -> set[int]:
-    """Which parts a rank has to read. rows: as `resharded` finds them in part 0, which is read."""
-    lengths = [row["length"] for row in rows.values()]
-    return {0} | {part for n in lengths for part, _, _ in cut(n, parts, rank, size)}
 
 
 def resharded(
@@ -115,17 +107,14 @@ def resharded(
     first = read(0)
     if parts == size:  # nothing to cut
         return {**first, "rows": (read(rank) if rank else first)["rows"]}
-    needed = parts_needed(first["rows"], parts, rank, size, cut)
-    held = {part: first if part == 0 else read(part) for part in sorted(needed)}
+    lengths = [row["length"] for row in first["rows"].values()]
+    needed = {part for n in lengths for part, _, _ in cut(n, parts, rank, size)} - {0}
+    held = {0: first, **{part: read(part) for part in sorted(needed)}}
     rows: dict[str, Any] = {}
     for name, row in first["rows"].items():
-        values = {
-            key: joined(_slices(held, name, key), row["length"], parts, rank, size, cut)
-            for key in row["values"]
-        }
+        values = {}
+        for key in row["values"]:
+            slices = {part: state["rows"][name]["values"][key] for part, state in held.items()}
+            values[key] = joined(slices, row["length"], parts, rank, size, cut)
         rows[name] = {**row, "values": values}
     return {**first, "rows": rows}
-
-
-def _slices(held: Mapping[int, Any], name: str, key: str) -> Callable[[int], Tensor]:
-    return lambda part: held[part]["rows"][name]["values"][key]

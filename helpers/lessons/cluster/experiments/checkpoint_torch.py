@@ -188,7 +188,7 @@ def _paced(folder: Path, rate: float) -> Any:
 
 def torch_latest(path: str | Path) -> tuple[int | None, list[int]]:
     """The newest of `TorchSaver`'s checkpoints, and newer steps whose save was cut off."""
-    cut_off = []
+    cut_off: list[int] = []
     for step in _steps(Path(path)):
         if (Path(path) / f"step-{step:08d}" / METADATA).exists():
             return step, cut_off
