@@ -119,31 +119,27 @@ class Machine:
         return self.now
 
 
-def test_a_look_that_comes_a_minute_late_counts_no_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    Machine(monkeypatch, Seen(0.0, True), Seen(0.0, True), Seen(0.0, True), step=60.0)
-    own = OwnTime(lambda: ())
-    own.look()
-    own.look()
-    assert own.slept == pytest.approx(4 * LOOK_SECONDS)
-    assert own.computed == 0.0
+MINUTE_LATE = [Seen(0.0, True)] * 3
+WANTS_A_PROCESSOR = [Seen(1.0, False)] * 5
+ENDS = [Seen(1.0, False), Seen(4.0, False), Seen(0.5, False), Seen(1.0, False)]
 
 
-def test_who_wants_a_processor_neither_sleeps_nor_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    Machine(monkeypatch, *[Seen(1.0, False)] * 5)
-    own = OwnTime(lambda: ())
-    for _ in range(4):
-        own.look()
-    assert (own.computed, own.slept, own.still) == (0.0, 0.0, 0)
-
-
-def test_a_process_that_ends_takes_nothing_of_what_was_counted(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("looks", "step", "computed", "slept"),
+    [
+        (MINUTE_LATE, 60.0, 0.0, 4 * LOOK_SECONDS),  # counts no minute
+        (WANTS_A_PROCESSOR, 0.1, 0.0, 0.0),
+        (ENDS, 0.1, 3.5, 0.0),  # takes nothing of what was counted
+    ],
+)
+def test_what_is_counted(
+    looks: list[Seen], step: float, computed: float, slept: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Machine(monkeypatch, Seen(1.0, False), Seen(4.0, False), Seen(0.5, False), Seen(1.0, False))
+    Machine(monkeypatch, *looks, step=step)
     own = OwnTime(lambda: ())
-    for _ in range(3):
+    for _ in looks[1:]:
         own.look()
-    assert own.computed == 3.5
+    assert (own.computed, own.slept) == (computed, pytest.approx(slept))
 
 
 def test_who_ends_while_somebody_looks_is_not_counted_twice(

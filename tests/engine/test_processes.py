@@ -24,6 +24,9 @@ def run(fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return helpers.run(fn, *args, **{"ranks": 2, "timeout": 20.0, "show": False, **options})
 
 
+every_engine = pytest.mark.parametrize("engine", ["processes", "virtual"])
+
+
 # --- what comes back -------------------------------------------------------------------------
 
 
@@ -57,7 +60,8 @@ def test_tensors_of_every_kind_come_back_and_can_be_written_to(dtype: torch.dtyp
     assert tensor.any()
 
 
-def test_big_arguments_are_each_ranks_own() -> None:
+@every_engine
+def test_big_arguments_are_each_ranks_own(engine: str) -> None:
     tensor = torch.ones(200_000)
 
     def fn(comm: Comm, t: torch.Tensor) -> float:
@@ -65,7 +69,7 @@ def test_big_arguments_are_each_ranks_own() -> None:
         comm.barrier()
         return float(t.sum())
 
-    assert list(run(fn, tensor, ranks=3)) == [200_000.0, 400_000.0, 600_000.0]
+    assert list(run(fn, tensor, ranks=3, engine=engine)) == [200_000.0, 400_000.0, 600_000.0]
     assert float(tensor.sum()) == 200_000.0
 
 
@@ -92,8 +96,12 @@ def test_output_is_collected_by_rank_and_shown_in_order(capsys: Any) -> None:
 def test_values_that_cannot_be_sent_are_told() -> None:
     with pytest.raises(RankFailed, match=r"Rank \d returned a .* that cannot be sent back"):
         run(lambda comm: threading.Lock())
-    with pytest.raises(TypeError, match="cannot be sent to the ranks"):
-        run(lambda comm, lock: None, threading.Lock())
+
+
+@every_engine
+def test_arguments_that_cannot_be_sent_are_told(engine: str) -> None:
+    with pytest.raises(TypeError, match=r"locks .* make them inside the function"):
+        run(lambda comm, lock: None, threading.Lock(), engine=engine)
 
 
 # --- messages --------------------------------------------------------------------------------
@@ -174,7 +182,8 @@ def test_what_background_work_raises_is_told_even_if_nobody_waits() -> None:
         run(lambda comm: comm.background(behind) and None)
 
 
-def test_shared_buffers_are_seen_by_all_and_start_at_zero() -> None:
+@every_engine
+def test_shared_buffers_are_seen_by_all_and_start_at_zero(engine: str) -> None:
     def fn(comm: Comm) -> Any:
         for _ in range(3):
             buffers = comm.shared((4,), torch.float64)
@@ -184,12 +193,14 @@ def test_shared_buffers_are_seen_by_all_and_start_at_zero() -> None:
             comm.barrier()
         return [float(buffer.sum()) for buffer in buffers]
 
-    assert list(run(fn, ranks=3)) == [[4.0, 8.0, 12.0]] * 3
+    results = run(fn, ranks=3, engine=engine)
+    assert list(results) == [[4.0, 8.0, 12.0]] * 3 and results.stats.bytes == [0] * 3
 
 
-def test_shared_buffers_of_different_shapes_are_told() -> None:
+@every_engine
+def test_shared_buffers_of_different_shapes_are_told(engine: str) -> None:
     with pytest.raises(RankFailed, match=r"comm.shared with the same shape"):
-        run(lambda comm: comm.shared((3 + comm.rank,)))
+        run(lambda comm: comm.shared((3 + comm.rank,)), engine=engine)
 
 
 # --- worlds ----------------------------------------------------------------------------------

@@ -96,23 +96,6 @@ def test_a_message_to_oneself_goes_by_isend():
     assert run(fn, ranks=1)[0].tolist() == [1, 1]
 
 
-def test_shared_buffers_are_seen_by_all():
-    def fn(comm):
-        first = comm.shared((2,))
-        second = comm.shared((1, 3), torch.int64)
-        first[comm.rank].fill_(comm.rank + 1)
-        comm.barrier()
-        return [b.tolist() for b in first], [b.tolist() for b in second], comm.time()
-
-    results = run(fn, ranks=3)
-    for first, second, seconds in results:
-        assert first == [[1, 1], [2, 2], [3, 3]]
-        assert second == [[[0, 0, 0]]] * 3
-        assert seconds == 2 * ALPHA
-    assert results.stats.bytes == [0, 0, 0]
-    assert results[0][0] is not results[1][0]
-
-
 # --- background -----------------------------------------------------------------------------------
 
 

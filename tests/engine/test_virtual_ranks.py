@@ -9,27 +9,12 @@ import sys
 import threading
 
 import numpy as np
-import pytest
 import torch
 from on_virtual import nothing_is_left, run
 
 from helpers.engine.errors import RunError
 
 __all__ = ["nothing_is_left"]
-
-
-def test_arguments_are_each_ranks_own():
-    def fn(comm, tensor, names):
-        tensor += comm.rank
-        names.append(comm.rank)
-        comm.barrier()
-        return tensor, names
-
-    mine, names = torch.zeros(2), []
-    results = run(fn, mine, names, ranks=3)
-    assert [r[0].tolist() for r in results] == [[0, 0], [1, 1], [2, 2]]
-    assert [r[1] for r in results] == [[0], [1], [2]]
-    assert (mine.tolist(), names) == ([0, 0], [])
 
 
 def test_what_a_cell_refers_to_is_each_ranks_own():
@@ -48,11 +33,6 @@ def test_what_a_cell_refers_to_is_each_ranks_own():
     assert [r[1][0, 0].item() for r in results] == [0, 1, 2]
     assert type(results[0][1]) is torch.nn.Parameter
     assert tensor.tolist() == [0, 0]
-
-
-def test_what_cannot_be_copied_is_named():
-    with pytest.raises(TypeError, match="make them inside the function"):
-        run(lambda comm, lock: None, threading.Lock())
 
 
 def draw():

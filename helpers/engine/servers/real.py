@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,12 +23,13 @@ from helpers.engine.real import Recorder
 from helpers.engine.run import MAX_PROCESSES
 from helpers.engine.servers.client import MakeClient
 from helpers.engine.servers.job import Plan, dumps
-from helpers.engine.servers.parameter_server import Message, Server, check_fit, cut
+from helpers.engine.servers.parameter_server import Message, Server, check_fit, cut, join
 from helpers.engine.servers.places import Bandwidths, Hosts, Places, place
 from helpers.engine.servers.real_report import failed, own
 from helpers.engine.servers.supervisor import Ending, Supervisor
 from helpers.engine.servers.task import Task
-from helpers.engine.servers.training import MakeRule, Training
+from helpers.engine.servers.training import MakeRule, Point, Training
+from helpers.engine.trace import Event, Trace
 from helpers.engine.wire import anonymous_file
 
 NO_FORK = (
@@ -203,6 +205,40 @@ def supervise(comm: Comm, plan: Plan) -> tuple[str, Any]:
         text = f"The rule cannot be saved for a restart of its server: {error}."
         return "error", TypeError(text)
     try:
-        return "trained", Supervisor(plan, cores).run()
+        supervisor = Supervisor(plan, cores)
+        supervisor.run()
     except Ending as ending:
         return ending.what, ending.value
+    return "trained", result(supervisor)
+
+
+def result(done: Supervisor) -> Training:
+    """What the servers saved last, put together."""
+    plan, table, parts = done.plan, done.table, []
+    for number, record in enumerate(done.records):
+        parts.append(pickle.loads(done.states[number]).core.rule.weights)
+        record.bytes_in = int(table.bytes_in[number])
+        record.bytes_out = int(table.bytes_out[number])
+        record.story = done.stories(number)
+        record.lost = sum(
+            done.reached(number, i) - life.saved for i, life in enumerate(done.lives[number])
+        )
+    curve = []
+    for made, looks in sorted(done.looks.items()):
+        if len(looks) == plan.servers:
+            moments, seen = zip(*(looks[s] for s in range(plan.servers)), strict=True)
+            curve.append(Point(max(moments), made, plan.task.error(join(seen))))
+    weights, seconds = join(parts), max(done.finished)
+    trace = make_trace(done, seconds) if plan.trace else None
+    error = plan.task.error(weights)
+    return Training(weights, seconds, curve, done.records, error, done.died, trace)
+
+
+def make_trace(done: Supervisor, end: float) -> Trace:
+    """What the workers told, in seconds since the training began."""
+    began, events = float(done.table.began[0]), []
+    for event in done.events:
+        first, last = max(event.start - began, 0.0), min(event.end - began, end)
+        if event.start - began < end:
+            events.append(Event(event.rank, event.kind, first, max(first, last)))
+    return Trace(events, done.plan.workers)

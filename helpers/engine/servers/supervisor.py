@@ -25,11 +25,11 @@ from helpers.engine.rank import describe_failure, die_with_server
 from helpers.engine.real import Recorder
 from helpers.engine.servers import real_report as words
 from helpers.engine.servers.job import RESTARTS, Plan, State, Table, dumps
-from helpers.engine.servers.parameter_server import Array, Server, join
+from helpers.engine.servers.parameter_server import Array, Server
 from helpers.engine.servers.real_server import LEFT, ServerProcess
 from helpers.engine.servers.real_worker import WorkerProcess
-from helpers.engine.servers.training import Point, ServerRecord, Training
-from helpers.engine.trace import Event, Trace
+from helpers.engine.servers.training import ServerRecord
+from helpers.engine.trace import Event
 from helpers.engine.waiting import Patience, Stillness
 from helpers.engine.wire import anonymous_file, receive_message, send_message
 
@@ -106,7 +106,7 @@ class Supervisor:
         """Seconds since the training began."""
         return time.monotonic() - float(self.table.began[0])
 
-    def run(self) -> Training:
+    def run(self) -> None:
         """Train to the end. Raises Ending where that is not possible."""
         try:
             for name in self.plan.names:
@@ -118,7 +118,6 @@ class Supervisor:
                 self.look()
         finally:
             self.end_all()
-        return self.result()
 
     def fork(self, name: str) -> None:
         """Start a server or a worker."""
@@ -285,39 +284,6 @@ class Supervisor:
         for pid in self.pids():
             os.waitpid(pid, 0)
         self.children.clear()
-
-    def result(self) -> Training:
-        """What the servers saved last, put together."""
-        plan, table, parts = self.plan, self.table, []
-        for number, record in enumerate(self.records):
-            parts.append(pickle.loads(self.states[number]).core.rule.weights)
-            record.bytes_in = int(table.bytes_in[number])
-            record.bytes_out = int(table.bytes_out[number])
-            record.story = self.stories(number)
-            record.lost = sum(
-                self.reached(number, i) - life.saved for i, life in enumerate(self.lives[number])
-            )
-        curve = []
-        for made, looks in sorted(self.looks.items()):
-            if len(looks) == plan.servers:
-                moments, seen = zip(*(looks[s] for s in range(plan.servers)), strict=True)
-                curve.append(Point(max(moments), made, plan.task.error(join(seen))))
-        weights, seconds = join(parts), max(self.finished)
-        error = plan.task.error(weights)
-        trace = self.trace(seconds) if plan.trace else None
-        return Training(weights, seconds, curve, self.records, error, self.died, trace)
-
-    def trace(self, end: float) -> Trace:
-        """What the workers told, in seconds since the training began."""
-        began, events = float(self.table.began[0]), []
-        for rank, kind, start, stop in (
-            (event.rank, event.kind, event.start - began, event.end - began)
-            for event in self.events
-        ):
-            if start < end:
-                first, last = max(start, 0.0), min(stop, end)
-                events.append(Event(rank, kind, first, max(first, last)))
-        return Trace(events, self.plan.workers)
 
 
 class Named(io.TextIOBase):

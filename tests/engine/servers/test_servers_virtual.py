@@ -126,11 +126,12 @@ def test_a_payload_stands_for_larger_weights():
     assert math.isclose(done.seconds, 10 * 3.0)  # 1 s out, 1 s of computing, 1 s in
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3, 5])
-def test_synchronous_training_is_one_big_batch(workers):
+@pytest.mark.parametrize(("workers", "servers"), [(1, 1), (2, 1), (3, 3), (5, 1)])
+def test_synchronous_training_is_one_big_batch(workers, servers):
     task = Bowl()
     rule = lambda weights: Synchronous(weights, Sgd(0.1), workers)  # noqa: E731
-    done = helpers.train(rule, workers=workers, task=task, updates=7, times=Scattered())
+    options = {"workers": workers, "servers": servers, "times": Scattered()}
+    done = helpers.train(rule, task=task, updates=7, **options)
     weights = task.initial()
     for step in range(7):
         rows = torch.stack([task.rows(w, step, 32) for w in range(workers)])

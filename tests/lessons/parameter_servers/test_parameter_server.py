@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pickle
 import random
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from arrivals_driver import EVERY, RATE, WORLDS, asynchronous, inside, synchronous
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from servers_network import Network, Slopes
 
+import helpers
 from helpers.engine.servers.client import Client
+from helpers.engine.servers.clock import Clock
 from helpers.engine.servers.parameter_server import (
     Message,
     Reply,
@@ -23,19 +23,19 @@ from helpers.engine.servers.parameter_server import (
     cut,
     join,
 )
+from helpers.engine.servers.virtual import VirtualTraining
 from helpers.lessons.asynchronous.algorithms.stale_cures import BatchRows
 from helpers.lessons.data_parallel.experiments.digits import CLASSES, PIXELS
 from helpers.lessons.parameter_servers.algorithms.clients import DownpourClient, LocalSteps
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import Averaging, Synchronous
 from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
+from helpers.lessons.parameter_servers.experiments.step_times import HeavyTail
+from tests.engine.servers.test_servers_virtual import Bowl
+from tests.selection import everyday
 
 START = np.linspace(-1.0, 1.0, 4)
-every_world = pytest.mark.parametrize("workers", WORLDS)
 every_rule = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
-servers = pytest.mark.parametrize("servers", [1, 3])
-few = settings(max_examples=12, deadline=None, derandomize=True)
-moves = st.lists(st.integers(0, 2**16), min_size=1, max_size=150)
 
 
 def downpour_client():
@@ -43,91 +43,75 @@ def downpour_client():
     return DownpourClient(0.01, n_fetch=2, n_push=3)
 
 
-@pytest.fixture(scope="module")
-def digits_task():
-    """Small, and in float64."""
-    return DigitsTask((PIXELS, 8, CLASSES), torch.float64)
-
-
 # Any order of messages
+
+
+class AnyOrder:
+    """Links on which a message takes any time; those between two keep their order."""
+
+    def __init__(self, clock: Clock, seed: int) -> None:
+        self.clock, self.random, self.free = clock, random.Random(seed), dict[Any, float]()
+
+    def to_server(self, worker, server, size, act, *args):
+        self.send((worker, server), act, *args)
+
+    def to_worker(self, server, worker, size, act, *args):
+        self.send((server, -1 - worker), act, *args)
+        return self.clock.now
+
+    def send(self, between, act, *args):
+        """Carry one message."""
+        moment = max(self.free.get(between, 0.0), self.clock.now) + self.random.expovariate(1)
+        self.free[between] = moment
+        self.clock.at(moment, act, *args)
+
+    def carried(self, server):
+        return 0, 0
 
 
 @every_rule
 @pytest.mark.parametrize("make_client", [Client, downpour_client])
-@few
-@given(moves, st.sampled_from(WORLDS), st.integers(1, 3))
-def test_messages_in_any_order_and_deaths_lead_to_no_deadlock(
-    make, make_client, order, workers, count
-):
-    net = Network(lambda w: make(w, workers), make_client, Slopes(), workers, count)
-    for pick in order:
-        if pick % 50 == 49:
-            net.die(pick // 50 % workers)
-        # Somebody computes or a message is on its way, as long as anybody is left.
-        assert net.step(pick) or len(net.dead) == workers
-    for server in net.servers:
+@pytest.mark.parametrize("seed", everyday(range(8), 3))
+def test_messages_in_any_order_and_deaths_lead_to_no_deadlock(make, make_client, seed):
+    draw = random.Random(seed)
+    workers, count = draw.choice(WORLDS), draw.randint(1, 3)
+    cores = [Server(make(part, workers)) for part in cut(Bowl().initial(), count)]
+    run = VirtualTraining(cores, make_client, Bowl(), workers, 4, HeavyTail(1.0, 1.0), seed)
+    run.links = AnyOrder(run.clock, seed)
+    dying = {w: draw.uniform(0, 60) for w in draw.sample(range(workers), draw.randrange(workers))}
+    done = run.run(40, float("inf"), None, 0, dying)
+    assert min(server.version for server in done.servers) == 40
+    for server in run.servers:
         held = getattr(inside(server.rule), "held", ())
         pushes = sum(message.kind == "push" for message in server.log)
         assert sum(map(len, server.updates)) + len(server.dropped) + len(held) == pushes
         assert len(server.updates) == server.rule.version
-    if len(net.dead) < workers:
-        goes_on(net)
-
-
-def goes_on(net):
-    """Every server makes another update within a few messages."""
-    before = [server.rule.version for server in net.servers]
-    for pick in random.Random(0).choices(range(2**16), k=3000):
-        net.step(pick)
-        if all(s.rule.version > v for s, v in zip(net.servers, before, strict=True)):
-            return
-    raise AssertionError("3000 messages and no update of every server")
 
 
 @every_rule
 def test_weights_cut_over_servers_are_the_same_weights(make):
-    workers = 3
     one, three = (
-        Network(lambda w: make(w, workers), downpour_client, Slopes(), workers, count)
-        for count in (1, 3)
-    )
-    for net in (one, three):
-        picks = random.Random(1)
-        net.settle()
-        for _ in range(80):
-            net.compute(picks.choice(sorted(net.computing)))
-    assert one.weights.tobytes() == three.weights.tobytes()
+        helpers.train(
+            lambda w: make(w, 3), workers=3, servers=servers, make_client=downpour_client,
+            task=Bowl(), updates=25, times=HeavyTail(1.0, 1.0),
+        )
+        for servers in (1, 3)
+    )  # fmt: skip
+    assert one.weights.numpy().tobytes() == three.weights.numpy().tobytes()  # nan, too
     assert [server.updates for server in three.servers] == [one.servers[0].updates] * 3
 
 
-# What training has to equal, in float64
-
-
-@every_world
-@servers
-def test_synchronous_training_is_training_with_one_big_batch(digits_task, workers, servers):
-    net = Network(lambda w: synchronous(w, workers), Client, digits_task, workers, servers)
-    picks = random.Random(workers)
-    while min(server.rule.version for server in net.servers) < 12:
-        net.step(picks.randrange(2**16))
-    weights = digits_task.initial()
-    for step in range(min(server.rule.version for server in net.servers)):
-        rows = torch.cat([digits_task.rows(worker, step, 4) for worker in range(workers)])
-        weights = weights - RATE * digits_task.gradient(weights, rows)
-    torch.testing.assert_close(net.weights, weights, rtol=1e-12, atol=1e-14)
-
-
-@servers
-def test_asynchronous_training_with_one_worker_is_sgd(digits_task, servers):
-    net = Network(lambda w: asynchronous(w, 1), Client, digits_task, 1, servers)
-    weights = torch.nn.Parameter(digits_task.initial())
+@pytest.mark.parametrize("servers", [1, 3])
+def test_asynchronous_training_with_one_worker_is_sgd(servers):
+    task = DigitsTask((PIXELS, 8, CLASSES), torch.float64)
+    weights = torch.nn.Parameter(task.initial())
     optimizer = torch.optim.SGD([weights], lr=RATE)
-    net.settle()
     for step in range(20):
-        net.compute(0)
-        weights.grad = digits_task.gradient(weights.detach(), digits_task.rows(0, step, 4))
+        weights.grad = task.gradient(weights.detach(), task.rows(0, step, 4))
         optimizer.step()
-    torch.testing.assert_close(net.weights, weights.detach(), rtol=1e-13, atol=1e-15)
+    rule = {"make_rule": lambda w: asynchronous(w, 1), "workers": 1, "servers": servers}
+    done = helpers.train(**rule, task=task, batch=4, updates=20)
+    torch.testing.assert_close(done.weights, weights.detach(), rtol=1e-13, atol=1e-15)
 
 
 # A server by itself
@@ -190,14 +174,21 @@ def test_a_server_goes_on_from_a_snapshot():
 # A worker by itself
 
 
+class Flat(Bowl):
+    """Numbers of numpy."""
+
+    def gradient(self, weights, rows):
+        return weights
+
+
 def replies(version, servers=1):
     """What all servers answer."""
-    parts = cut(Slopes().initial(), servers)
+    parts = cut(START, servers)
     return [Reply(0, part, version + number) for number, part in enumerate(parts)]
 
 
 def test_a_push_is_as_old_as_the_oldest_gradient_in_it():
-    worker = Worker(0, DownpourClient(0.1, n_fetch=1, n_push=2), Slopes(), 4, servers=2)
+    worker = Worker(0, DownpourClient(0.1, n_fetch=1, n_push=2), Flat(), 4, servers=2)
     worker.receive(replies(3, 2))
     assert worker.compute() is None
     worker.receive(replies(7, 2))
