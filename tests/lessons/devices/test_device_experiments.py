@@ -28,10 +28,16 @@ from helpers.lessons.devices.experiments import (
 from helpers.lessons.devices.experiments.graphs import Node, Seen, short, stem
 
 MIB = 2**20
-needs_tensorflow = pytest.mark.skipif(
-    importlib.util.find_spec("tensorflow") is None,
-    reason="TensorFlow is not installed; ./course doctor says what that costs.",
-)
+
+
+def tensorflow_ranks(test: Any) -> Any:
+    """The marks of a test that runs TensorFlow in processes of their own."""
+    lacks = importlib.util.find_spec("tensorflow") is None
+    reason = "TensorFlow is not installed; ./course doctor says what that costs."
+    marks = (pytest.mark.real, pytest.mark.tensorflow, pytest.mark.skipif(lacks, reason=reason))
+    for mark in marks:
+        test = mark(test)
+    return test
 
 
 def in_torch_rank(fn: Callable[..., Any], *args: Any) -> Any:
@@ -55,10 +61,8 @@ def test_a_batch_that_does_not_fit_raises_and_a_smaller_one_trains_afterwards() 
     assert "you tried to allocate 204800000 bytes" in found["text"]
 
 
+@tensorflow_ranks
 @pytest.mark.thorough
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
 def test_tensorflow_raises_its_own_error_in_a_limited_process() -> None:
     found = in_tensorflow(memory.fill_tensorflow, 256, (32, 64, 128, 512))
     if not found["limited"]:
@@ -78,9 +82,7 @@ def test_the_formula_is_what_a_step_holds_to_the_byte(widths: Any, slots: int) -
 # --- placing --------------------------------------------------------------------------------------
 
 
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
+@tensorflow_ranks
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
 def test_the_rules_place_as_tensorflow_does(soft: bool) -> None:
     more: list[Op] = [("w", "CPU:2", ["CPU", "GPU"], ""), ("use", "", ["CPU", "GPU"], "w")]
@@ -105,9 +107,7 @@ def far_away() -> Any:
         return tf.random.uniform([2], name="far")
 
 
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
+@tensorflow_ranks
 def test_an_op_without_a_pin_goes_to_the_first_device_wherever_its_input_is() -> None:
     seen = in_tensorflow(placement.see, three_steps)
     assert [seen.device_of(name) for name in ("half", "middle", "result")] == [
@@ -122,10 +122,8 @@ def test_an_op_without_a_pin_goes_to_the_first_device_wherever_its_input_is() ->
     ]
 
 
+@tensorflow_ranks
 @pytest.mark.thorough
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
 def test_a_refusal_says_why_in_a_line() -> None:
     seen = in_tensorflow(placement.see, far_away)
     assert not seen.nodes and "was explicitly assigned to /device:CPU:7" in seen.value
@@ -150,20 +148,16 @@ def test_names_of_devices_and_of_what_is_sent() -> None:
 # --- parallel ops, control dependencies -----------------------------------------------------------
 
 
+@tensorflow_ranks
 @pytest.mark.thorough
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
 def test_two_ops_of_one_device_overlap_where_there_are_two_threads() -> None:
     assert parallel.overlap(in_tensorflow(parallel.two_chains, 1)) == 0.0
     while not parallel.overlap(in_tensorflow(parallel.two_chains, 2)):
         pass  # a busy machine may have them take turns
 
 
+@tensorflow_ranks
 @pytest.mark.thorough
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
 def test_control_dependencies_save_memory() -> None:
     chained = in_tensorflow(control.live_memory, True)
     assert round(chained.peak / MIB) == 8
@@ -173,18 +167,14 @@ def test_control_dependencies_save_memory() -> None:
     assert free.value == chained.value
 
 
+@tensorflow_ranks
 @pytest.mark.thorough
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
 def test_the_peak_of_an_order_is_the_reckoned_one() -> None:
     for order in (*(way(BRANCHES) for way in ORDERS), least_peak(BRANCHES)):
         assert in_tensorflow(control.in_this_order, BRANCHES, order) == peak_of(BRANCHES, order)
 
 
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
+@tensorflow_ranks
 def test_a_log_that_is_waited_for_is_right_in_every_run() -> None:
     values = [float(n) for n in range(2, 32)]
     runs = in_tensorflow(control.logged, log_then_assign, values)
@@ -196,9 +186,7 @@ def never_logs(weight: Any, value: Any, log: Any) -> Any:
     return weight.assign(value)
 
 
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
+@tensorflow_ranks
 def test_an_op_that_nothing_needs_does_not_run() -> None:
     assert in_tensorflow(control.logged, never_logs, [2.0, 3.0])["log"] == [-1.0, -1.0]
 
@@ -206,10 +194,8 @@ def test_an_op_that_nothing_needs_does_not_run() -> None:
 # --- clusters, logical devices, torch -------------------------------------------------------------
 
 
+@tensorflow_ranks
 @pytest.mark.thorough
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
 @pytest.mark.parametrize(
     "at_home, sent", [(False, ("square/ReadVariableOp", 65536)), (True, ("mean", 4))]
 )
@@ -219,9 +205,7 @@ def test_a_variable_on_a_server_is_used_from_a_worker(at_home: bool, sent: Any) 
     assert seen.transfers() == [(sent[0], "ps/0", "worker/0")]
 
 
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
+@tensorflow_ranks
 def test_a_model_outlives_its_client_on_the_servers(tmp_path: Path) -> None:
     trained, found = run_cluster(
         servers.lose_and_find, str(tmp_path), 300, find_model, servers=2, workers=2
@@ -234,10 +218,8 @@ def test_a_model_outlives_its_client_on_the_servers(tmp_path: Path) -> None:
     assert found["elsewhere"] == found["cleared"] == "FailedPreconditionError"
 
 
+@tensorflow_ranks
 @pytest.mark.thorough
-@pytest.mark.real
-@needs_tensorflow
-@pytest.mark.tensorflow
 def test_logical_devices_are_made_once_and_have_no_limit_on_a_cpu() -> None:
     split = in_tensorflow(logical.split_cpu, 3)
     assert split["logical"] == [f"/device:CPU:{n}" for n in range(3)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from helpers.lessons.fewer_bits.algorithms.step_cost import Scheme, compressed_step
@@ -23,8 +21,8 @@ def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize(("scheme", "interval"), [("top 1 %", 1), ("bf16", 1), ("top 1 %", 500)])
 def test_the_widget_says_what_the_model_does(scheme: str, interval: int) -> None:
-    knobs: tuple[Any, ...] = (scheme, interval, 20, 8, 100)
-    words = view.pays_words(compressed_step, SCHEMES, *knobs)
+    knobs = view.Knobs(scheme, interval, 20, 8, 100)._asdict()
+    words = view.pays_words(compressed_step, SCHEMES, **knobs)
     its = SCHEMES[scheme]
     chosen = Scheme(scheme, its.share, its.coding, interval)
     plain, other = (
@@ -34,15 +32,15 @@ def test_the_widget_says_what_the_model_does(scheme: str, interval: int) -> None
     assert f"takes {plain:.3g} ms" in words and f"{other:.3g} ms" in words
     if scheme == "bf16":
         assert "It pays on every link" in words
-    figure = view.pays_picture(compressed_step, SCHEMES, *knobs)
+    figure = view.pays_picture(compressed_step, SCHEMES, **knobs)
     names = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert ("from here on it does not pay" in names) == ("up to about" in words)
     assert names[1] == (scheme if interval == 1 else f"{scheme}, every {interval} steps")
 
 
 def test_where_it_is_even_is_where_the_steps_are_equal() -> None:
-    rates = view._rates()
-    found = view.even_at(compressed_step, SCHEMES["top 1 %"], 0.02, 8e6, rates)
+    knobs = view.Knobs("top 1 %", 1, 20, 8, 100)
+    found = knobs.even_at(compressed_step, SCHEMES["top 1 %"])
     assert found is not None
     exact = 1.5 * 0.98 / 1e-8  # latencies are the same for both
     assert exact <= found <= exact * 10 ** (1 / 20) * 1.001

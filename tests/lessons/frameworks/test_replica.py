@@ -1,11 +1,11 @@
-"""Buckets, missing gradients, accumulation and overlap of `DataParallel`."""
+"""Buckets, missing gradients, buffers and overlap of `DataParallel`."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 from torch import nn
-from training import FEW, ROWS, Plain, batch
+from training import batch
 
 import helpers
 from helpers.lessons.data_parallel.algorithms.bucket import MIB, Bucket, assign_buckets
@@ -14,10 +14,10 @@ from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel,
 # --- gradients that are missing -------------------------------------------------------------------
 
 
-def branches(comm, find_unused):
+def branches(comm):
     """A model of which rank 0 uses `a`, rank 1 `b`, and nobody `c`; twice in a row."""
     model = nn.ModuleDict({name: nn.Linear(2, 1, bias=False) for name in "abc"}).double()
-    replica = DataParallel(model, comm, find_unused=find_unused, first_bucket_bytes=8)
+    replica = DataParallel(model, comm, first_bucket_bytes=8)
     for _ in range(2):
         model.zero_grad()
         used = model["a"] if comm.rank == 0 else model["b"]
@@ -26,49 +26,14 @@ def branches(comm, find_unused):
     return [model[name].weight.grad for name in "abc"]
 
 
-@pytest.mark.parametrize("find_unused", [False, True])
-def test_a_gradient_missing_on_some_ranks_counts_as_zero(engine, find_unused):
-    for a, b, unused in helpers.run(branches, find_unused, ranks=2, engine=engine):
+def test_a_gradient_missing_on_some_ranks_counts_as_zero(engine):
+    for a, b, unused in helpers.run(branches, ranks=2, engine=engine):
         # The mean of 1 and 0, on every rank.
         assert a.tolist() == b.tolist() == [[0.5, 0.5]]
-        # As in torch DDP, only find_unused tells a gradient of zero from none at all.
-        if find_unused:
-            assert unused is None
-        else:
-            assert unused.tolist() == [[0.0, 0.0]]
+        assert unused.tolist() == [[0.0, 0.0]]
 
 
-# --- accumulation, buffers, views -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("keep", [True, False])
-def test_accumulating_microbatches_equals_one_batch(keep):
-    def job(comm):
-        torch.manual_seed(comm.rank)
-        model = Plain()
-        replica = DataParallel(model, comm, bucket_bytes=FEW, first_bucket_bytes=200)
-        replica.weight = 1.0  # losses below are sums over rows, divided by all rows
-        for _ in range(2):
-            model.zero_grad(set_to_none=not keep)
-            x, y = (rows_of(t, comm.rank, comm.size) for t in batch(0))
-            with replica.no_sync():
-                loss = nn.functional.cross_entropy(replica(x[:3]), y[:3], reduction="sum")
-                (loss / ROWS).backward()
-                with pytest.raises(RuntimeError, match="inside no_sync"):
-                    replica.finish()
-            loss = nn.functional.cross_entropy(replica(x[3:]), y[3:], reduction="sum")
-            (loss / ROWS).backward()
-            replica.finish()
-        return [p.grad for p in model.parameters()]
-
-    results = helpers.run(job, ranks=3, engine="virtual")
-    torch.manual_seed(0)
-    model = Plain()
-    x, y = batch(0)
-    nn.functional.cross_entropy(model(x), y).backward()
-    for gradients in results:
-        for got, parameter in zip(gradients, model.parameters(), strict=True):
-            torch.testing.assert_close(got, parameter.grad, rtol=1e-12, atol=1e-12)
+# --- buffers, views -------------------------------------------------------------------------------
 
 
 def test_buffers_come_from_rank_0(engine):

@@ -47,24 +47,24 @@ def some_codes(grid: Grid, shape: tuple[int, ...], generator: torch.Generator) -
 
 def in_steps(layer: IntegerLayer, codes: torch.Tensor, product) -> torch.Tensor:
     """The layer's sums by float64 on whole numbers: nothing there is rounded."""
-    x = codes.double() - layer.x_grid.zero_point
+    x = codes.double() - layer.x.grid.zero_point
     return product(x, layer.codes.double(), layer.bias.double())
 
 
 def on_values(layer: IntegerLayer, codes: torch.Tensor, product) -> torch.Tensor:
     """The layer by float64 on dequantized codes: what quantized float arithmetic is."""
     scale = layer.scale.double().view(-1, *[1] * (layer.codes.dim() - 1))
-    bias = layer.bias.double() * layer.x_grid.scale.double() * layer.scale.double()
-    x = layer.x_grid.dequantize(codes, torch.float64)
+    bias = layer.bias.double() * layer.x.grid.scale.double() * layer.scale.double()
+    x = layer.x.grid.dequantize(codes, torch.float64)
     return product(x, layer.codes.double() * scale, bias)
 
 
 def close_but_for_ties(layer: IntegerLayer, codes: torch.Tensor, values: torch.Tensor) -> None:
     """The same codes as values give, except next to a tie: there the neighbour, too."""
-    assert layer.y_grid is not None
-    steps = values / layer.y_grid.scale.double()
+    assert layer.y is not None
+    steps = values / layer.y.grid.scale.double()
     near_tie = (steps - steps.floor() - 0.5).abs() < 1e-6 * (1 + steps.abs())
-    expected = layer.y_grid.quantize(values).int()
+    expected = layer.y.grid.quantize(values).int()
     assert torch.equal(torch.where(near_tie, expected, codes.int()), expected)
     assert not codes.numel() or (codes.int() - expected).abs().max() <= 1
 

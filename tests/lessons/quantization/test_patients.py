@@ -120,15 +120,6 @@ def test_a_patient_is_trained_once_and_each_copy_is_one_s_own() -> None:
     with torch.no_grad():
         first.model[1].weight.zero_()  # type: ignore[index]
     assert accuracy(second.model, second) == health(separable)
+    assert accuracy(lambda x: torch.eye(10)[first.test_y], first) == 1
     assert len(first.test_x) == 719 and len(first.train_x) == 1078
     assert sum(len(batch) for batch in first.calibration(100)) == 100
-
-
-def test_accuracy_is_measured_in_eval_mode_and_leaves_no_trace() -> None:
-    patient = separable()
-    patient.model.train()
-    part: nn.Module = patient.model[5]  # type: ignore[index]
-    part.eval()
-    assert accuracy(patient.model, patient) == health(separable)
-    assert patient.model.training and not part.training
-    assert accuracy(lambda x: torch.eye(10)[patient.test_y], patient) == 1

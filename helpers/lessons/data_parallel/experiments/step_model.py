@@ -59,20 +59,18 @@ def modelled_step(
     bandwidth: float,
     forward: float = 1e-3,
     backward: float = 2e-3,
-    overlap: bool = True,
 ) -> Step:
     """A step of equal layers whose buckets are summed round a ring.
 
     layer_bytes: of each layer's gradients. forward, backward: seconds a layer. latency: α in
-    seconds. bandwidth: bytes a second. overlap: whether a bucket starts during backward or
-    all start after it.
+    seconds. bandwidth: bytes a second.
     """
     computed = layers * (forward + backward)
     made = layers * forward  # when the gradients so far are there
     free, sums = 0.0, []
     for count in bucket_layers(layers, layer_bytes, bucket_bytes):
         made += count * backward
-        start = max(made if overlap else computed, free)
+        start = max(made, free)
         free = start + predicted_seconds(
             "all_reduce_ring", ranks, count * layer_bytes, latency, bandwidth
         )

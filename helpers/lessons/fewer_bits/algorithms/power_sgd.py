@@ -43,21 +43,15 @@ class PowerSgd:
     numbers, so the ring can make them. Gradients of more than two dimensions are matrices of their
     first one; what would not become smaller, such as biases, goes as it is.
 
-    rank: r. feedback: as in `TwoWay`. start: so many steps go uncompressed at first. seed: of the
-    first Q, the same on all ranks. `DataParallel` says which matrices lie in a bucket.
+    rank: r. feedback: as in `TwoWay`. `DataParallel` says which matrices lie in a bucket.
     """
 
-    def __init__(
-        self, rank: int = 4, feedback: Nothing | None = None, start: int = 0, seed: int = 0
-    ) -> None:
-        if rank < 1:
-            raise ValueError(f"Factors have at least one column, not {rank}.")
-        self.rank, self.start = rank, start
+    def __init__(self, rank: int, feedback: Nothing | None = None) -> None:
+        self.rank = rank
         self.feedback = ErrorFeedback() if feedback is None else feedback
-        self.generator = torch.Generator().manual_seed(seed)
+        self.generator = torch.Generator().manual_seed(0)  # the same on all ranks
         self.shapes: dict[int, list[tuple[int, ...]]] = {}
         self.rights: dict[int, list[Tensor]] = {}
-        self.steps: dict[int, int] = {}
 
     def take_buckets(self, buckets: Sequence[Bucket]) -> None:
         """Learn what lies in each buffer, and draw the first Q of each matrix."""
@@ -81,9 +75,8 @@ class PowerSgd:
                 "PowerSgd does not know which matrices lie in this tensor: give it to "
                 "DataParallel(…, reduce=…), or call take_buckets first."
             )
-        step = self.steps[key] = self.steps.get(key, -1) + 1
-        if step < self.start or comm.size == 1:
-            return all_reduce_ring(comm, tensor)
+        if comm.size == 1:
+            return tensor
         wanted = self.feedback.add(key, flat)
         matrices, rest = self._parts(key, wanted)
         lefts = [m @ q for m, q in zip(matrices, self.rights[key], strict=True)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -18,20 +18,16 @@ if TYPE_CHECKING:
 
 
 class SparseRows:
-    """A sum that sends the rows of some tables that are not zero, and all else by `otherwise`.
+    """A sum that sends the rows of some tables that are not zero, and all else round a ring.
 
         replica = DataParallel(model, comm, reduce=SparseRows([model.embedding.weight]))
 
-    tables: parameters of two dimensions, a word a row. otherwise: a function (comm, tensor) that
-    sums in place. Exact: the sums are those of rank 0's rows, then rank 1's, and so on, as
-    `all_reduce_naive` adds them.
+    tables: parameters of two dimensions, a word a row. Exact: their sums are those of rank 0's
+    rows, then rank 1's, and so on, as `all_reduce_naive` adds them.
     """
 
-    def __init__(
-        self, tables: Iterable[Parameter], otherwise: Callable[..., Any] = all_reduce_ring
-    ) -> None:
+    def __init__(self, tables: Iterable[Parameter]) -> None:
         self.tables = {id(table) for table in tables}
-        self.otherwise = otherwise
         self.buckets: dict[int, Bucket] = {}
 
     def take_buckets(self, buckets: Sequence[Bucket]) -> None:
@@ -56,7 +52,7 @@ class SparseRows:
             view.zero_()[rows] = sums
         if dense:
             flat = torch.cat([view.reshape(-1) for view in dense])
-            self.otherwise(comm, flat)
+            all_reduce_ring(comm, flat)
             for view, part in zip(dense, flat.split([v.numel() for v in dense]), strict=True):
                 view.copy_(part.view(view.shape))
         return tensor

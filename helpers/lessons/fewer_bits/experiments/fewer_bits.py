@@ -61,12 +61,10 @@ def task(name: str) -> Task:
     raise ValueError(f'There is no task {name}: "digits" or "characters".')
 
 
-def trains(
-    comm: Comm, name: str, scheme: Any, seed: int, steps: int, interval: int = 50
-) -> tuple[float, float]:
+def trains(comm: Comm, name: str, scheme: Any, seed: int, steps: int) -> tuple[float, float]:
     """Train on ranks; the training loss over all rows at the end, and the test loss.
 
-    scheme: of REDUCERS, CORRECTED, or LOCAL, whose ranks take `interval` steps of AdamW alone;
+    scheme: of REDUCERS, CORRECTED, or LOCAL, whose ranks take 50 steps of AdamW alone;
     "AdamW" sums in every one; or a function (comm, tensor) that sums in place. The rate falls along
     half a cosine.
     """
@@ -74,20 +72,18 @@ def trains(
     torch.manual_seed(seed)
     model = its.make()
     generator = torch.Generator().manual_seed(seed)  # all ranks draw the same batches
-    adam = scheme in (LOCAL, "AdamW")
     if scheme == CORRECTED:
         reduce: Any = TwoWay(TopK(falling_share(0.01, 50)), MomentumCorrection(0.9))
     else:
         reduce = scheme if callable(scheme) else REDUCERS.get(scheme, lambda: all_reduce_ring)()
     replica = model if scheme == LOCAL else DataParallel(model, comm, reduce)
-    local = LocalSteps(model, comm, interval) if scheme == LOCAL else None
-    optimizer: torch.optim.Optimizer = (
-        torch.optim.AdamW(model.parameters(), its.inner)
-        if adam
-        else torch.optim.SGD(
-            model.parameters(), its.rate, momentum=0.0 if scheme == CORRECTED else 0.9
-        )
-    )
+    local = LocalSteps(model, comm, interval=50) if scheme == LOCAL else None
+    optimizer: torch.optim.Optimizer
+    if scheme in (LOCAL, "AdamW"):
+        optimizer = torch.optim.AdamW(model.parameters(), its.inner)
+    else:
+        momentum = 0.0 if scheme == CORRECTED else 0.9
+        optimizer = torch.optim.SGD(model.parameters(), its.rate, momentum)
     top = optimizer.param_groups[0]["lr"]
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = top * (1 + math.cos(math.pi * step / steps)) / 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from helpers.lessons.fewer_bits.algorithms.step_cost import Scheme
 from helpers.notebook.figures import show
@@ -13,6 +13,8 @@ from helpers.notebook.style import CYCLE, GREY, axes, fix_layout, note
 Step = Callable[[Scheme, float, float, int, float, float], float]
 LATENCY = 50e-6
 WORKERS = 4
+PLAIN = Scheme("plain")
+RATES = [10 ** (n / 20) * 1.25e6 for n in range(81)]  # bytes a second: 10 Mbit/s to 100 Gbit/s
 
 
 def show_lines(
@@ -55,47 +57,53 @@ def show_losses(
 # --- the widget -----------------------------------------------------------------------------------
 
 
-def even_at(
-    step: Step, scheme: Scheme, compute: float, nbytes: float, rates: Sequence[float]
-) -> float | None:
-    """The first bandwidth of `rates` from which on a scheme is no quicker than none."""
-    plain = Scheme("plain")
-    for rate in rates:
-        dense = step(plain, compute, nbytes, WORKERS, LATENCY, rate)
-        if step(scheme, compute, nbytes, WORKERS, LATENCY, rate) >= dense:
-            return rate
-    return None
+class Knobs(NamedTuple):
+    """What the widget's knobs say: scheme, steps between sums, computing, bytes and link."""
+
+    scheme: str
+    steps_between_sums: int
+    compute_ms: float
+    MB: float
+    Mbit_per_s: float
+
+    def chosen(self, schemes: Mapping[str, Scheme]) -> Scheme:
+        """The scheme, with so many steps between sums."""
+        its = schemes[self.scheme]
+        return Scheme(self.scheme, its.share, its.coding, self.steps_between_sums)
+
+    def seconds(self, step: Step, scheme: Scheme, rate: float) -> float:
+        """Of a step with a scheme over links of so many bytes a second."""
+        return step(scheme, self.compute_ms / 1e3, self.MB * 1e6, WORKERS, LATENCY, rate)
+
+    def even_at(self, step: Step, scheme: Scheme) -> float | None:
+        """The first bandwidth of `RATES` from which on a scheme is no quicker than none."""
+        slower = (
+            rate
+            for rate in RATES
+            if self.seconds(step, scheme, rate) >= self.seconds(step, PLAIN, rate)
+        )
+        return next(slower, None)
 
 
-def _rates() -> list[float]:
-    return [10 ** (n / 20) * 1.25e6 for n in range(81)]  # 10 Mbit/s to 100 Gbit/s
+def pays_picture(step: Step, schemes: Mapping[str, Scheme], **values: Any) -> Any:
+    """A step against bandwidth: plain, and the chosen way; a mark where one is as slow as both.
 
-
-def pays_picture(
-    step: Step,
-    schemes: Mapping[str, Scheme],
-    scheme: str,
-    steps_between_sums: int,
-    compute_ms: float,
-    MB: float,
-    Mbit_per_s: float,
-) -> Any:
-    """A step against bandwidth: plain, and the chosen way; a mark where one is as slow as both."""
+    values: of `Knobs`.
+    """
+    knobs = Knobs(**values)
+    chosen, every = knobs.chosen(schemes), knobs.steps_between_sums
+    named = knobs.scheme if every == 1 else f"{knobs.scheme}, every {every} steps"
     figure, ax = axes(height=4.0)
     fix_layout(figure, left=0.1, right=0.98, bottom=0.13, top=0.85)
-    chosen, plain = _chosen(schemes, scheme, steps_between_sums), Scheme("plain")
-    compute, nbytes, rates = compute_ms / 1e3, MB * 1e6, _rates()
-    for number, (name, each) in enumerate((("float32", plain), (scheme, chosen))):
-        seconds = [step(each, compute, nbytes, WORKERS, LATENCY, rate) for rate in rates]
-        ax.plot([r / 1.25e5 for r in rates], [1e3 * s for s in seconds], color=CYCLE[number],
-                label=name if not number or steps_between_sums == 1
-                else f"{name}, every {steps_between_sums} steps")  # fmt: skip
-    ax.axvline(Mbit_per_s, color=GREY, linewidth=1, linestyle="--", label="your link")
-    even = even_at(step, chosen, compute, nbytes, rates)
+    for number, (name, each) in enumerate((("float32", PLAIN), (named, chosen))):
+        seconds = [1e3 * knobs.seconds(step, each, rate) for rate in RATES]
+        ax.plot([r / 1.25e5 for r in RATES], seconds, color=CYCLE[number], label=name)
+    ax.axvline(knobs.Mbit_per_s, color=GREY, linewidth=1, linestyle="--", label="your link")
+    even = knobs.even_at(step, chosen)
     if even is not None:
-        at = 1e3 * step(plain, compute, nbytes, WORKERS, LATENCY, even)
+        at = 1e3 * knobs.seconds(step, PLAIN, even)
         ax.plot(even / 1.25e5, at, "D", color="#222222", label="from here on it does not pay")
-    ax.axhline(compute_ms, color=GREY, linewidth=1, label="computing")
+    ax.axhline(knobs.compute_ms, color=GREY, linewidth=1, label="computing")
     ax.set(xscale="log", yscale="log", xlabel="bandwidth (Mbit/s)", ylabel="a step (ms)")
     ax.minorticks_off()
     look = {"fontsize": 9, "handlelength": 1.5, "columnspacing": 1.0}
@@ -103,36 +111,22 @@ def pays_picture(
     return figure
 
 
-def pays_words(
-    step: Step,
-    schemes: Mapping[str, Scheme],
-    scheme: str,
-    steps_between_sums: int,
-    compute_ms: float,
-    MB: float,
-    Mbit_per_s: float,
-) -> str:
+def pays_words(step: Step, schemes: Mapping[str, Scheme], **values: Any) -> str:
     """What `pays_picture` shows."""
-    chosen = _chosen(schemes, scheme, steps_between_sums)
-    compute, nbytes, rate = compute_ms / 1e3, MB * 1e6, Mbit_per_s * 1.25e5
+    knobs = Knobs(**values)
+    chosen, every = knobs.chosen(schemes), knobs.steps_between_sums
     plain, other = (
-        1e3 * step(each, compute, nbytes, WORKERS, LATENCY, rate)
-        for each in (Scheme("plain"), chosen)
+        1e3 * knobs.seconds(step, each, knobs.Mbit_per_s * 1.25e5) for each in (PLAIN, chosen)
     )
-    even = even_at(step, chosen, compute, nbytes, _rates())
+    even = knobs.even_at(step, chosen)
     until = "on every link" if even is None else f"up to about {_said(even / 1.25e5)}"
     return (
         f"Milliseconds of a step on {WORKERS} hosts against Mbit/s, both axes logarithmic: "
-        f"{compute_ms:g} ms of computing and {MB:g} MB of gradients. At {Mbit_per_s:g} Mbit/s a "
-        f"plain step takes {plain:.3g} ms, one with {scheme}, summed every {steps_between_sums} "
-        f"step{'s' * (steps_between_sums > 1)}, {other:.3g} ms: {plain / other:.2g} times as "
-        f"quick. It pays {until}."
+        f"{knobs.compute_ms:g} ms of computing and {knobs.MB:g} MB of gradients. At "
+        f"{knobs.Mbit_per_s:g} Mbit/s a plain step takes {plain:.3g} ms, one with {knobs.scheme}, "
+        f"summed every {every} step{'s' * (every > 1)}, {other:.3g} ms: {plain / other:.2g} times "
+        f"as quick. It pays {until}."
     )
-
-
-def _chosen(schemes: Mapping[str, Scheme], name: str, interval: int) -> Scheme:
-    its = schemes[name]
-    return Scheme(name, its.share, its.coding, interval)
 
 
 def _said(mbit: float) -> str:

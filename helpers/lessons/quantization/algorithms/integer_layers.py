@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from helpers.lessons.quantization.algorithms.integer_pools import Held
 from helpers.lessons.quantization.algorithms.integer_products import int_matmul
 from helpers.lessons.quantization.algorithms.quantization import Grid, weight_grid
 from helpers.lessons.quantization.algorithms.requantize import Multiplier, requantize
@@ -111,50 +112,21 @@ class IntegerLayer(nn.Module):
         self.register_buffer("codes", grid.quantize(weight).contiguous())
         self.register_buffer("scale", grid.scale.clone())
         self.register_buffer("bias", quantize_bias(bias, x_grid.scale * grid.scale))
-        self._keep("x", x_grid)
-        self._keep("y", y_grid)
+        self.x = Held(x_grid)
+        self.y = None if y_grid is None else Held(y_grid)
         for name in ("offset", "mantissa", "shift"):
             self.register_buffer(name, torch.empty(0), persistent=False)
         self.derive()
         self.register_load_state_dict_post_hook(derive_again)
 
-    def _keep(self, name: str, grid: Grid | None) -> None:
-        """Hold a grid's numbers as buffers, so that they move and are saved with the layer.
-
-        They are copies: what is loaded into this layer does not change another one.
-        """
-        setattr(self, f"_{name}_like", grid)
-        for number in ("scale", "zero_point"):
-            held = None if grid is None else getattr(grid, number).clone()
-            self.register_buffer(f"{name}_{number}", held)
-
-    def _grid(self, name: str) -> Grid | None:
-        like: Grid | None = getattr(self, f"_{name}_like")
-        if like is None:
-            return None
-        scale, zero_point = getattr(self, f"{name}_scale"), getattr(self, f"{name}_zero_point")
-        return replace(like, scale=scale, zero_point=zero_point)
-
-    @property
-    def x_grid(self) -> Grid:
-        """The grid of the codes coming in."""
-        grid = self._grid("x")
-        assert grid is not None
-        return grid
-
-    @property
-    def y_grid(self) -> Grid | None:
-        """The grid of the codes going out; None where values go out."""
-        return self._grid("y")
-
     def derive(self) -> None:
         """Work out what follows from the stored numbers: the offset and the multiplier."""
-        x_grid, y_grid = self.x_grid, self.y_grid
+        x_grid = self.x.grid
         check_reach(self.codes, x_grid)
         correction = int(x_grid.zero_point) * self.codes.flatten(1).sum(1)
         self.offset = (self.bias - correction).to(torch.int32)
-        if y_grid is not None:
-            real = x_grid.scale.double() * self.scale.double() / y_grid.scale.double()
+        if self.y is not None:
+            real = x_grid.scale.double() * self.scale.double() / self.y.scale.double()
             multiplier = Multiplier.of(real)
             self.mantissa, self.shift = multiplier.mantissa, multiplier.shift
 
@@ -176,11 +148,11 @@ class IntegerLayer(nn.Module):
 
     def forward(self, codes: Tensor) -> Tensor:
         """Codes of x_grid to codes of y_grid, or to float32 values where there is none."""
-        sums, y_grid = self.accumulate(codes), self.y_grid
-        if y_grid is None:
-            return sums * self.beside(self.x_grid.scale * self.scale)
+        sums = self.accumulate(codes)
+        if self.y is None:
+            return sums * self.beside(self.x.scale * self.scale)
         multiplier = Multiplier(self.beside(self.mantissa), self.beside(self.shift))
-        return requantize(sums, multiplier, y_grid)
+        return requantize(sums, multiplier, self.y.grid)
 
 
 class IntegerLinear(IntegerLayer):
@@ -208,7 +180,7 @@ class IntegerConv2d(IntegerLayer):
         self.sliding, self.groups = Sliding.of(conv), conv.groups
 
     def products(self, codes: Tensor) -> Tensor:
-        filler = int(self.x_grid.zero_point)
+        filler = int(self.x.zero_point)
         return conv_products(codes, self.codes, self.sliding, self.groups, filler)
 
     def beside(self, numbers: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
@@ -9,20 +11,32 @@ from helpers.lessons.quantization.algorithms.quantization import Grid
 from helpers.lessons.quantization.algorithms.windows import Sliding, pair
 
 
-class Quantize(nn.Module):
-    """Where floats become codes: the entrance of an integer model."""
+class Held(nn.Module):
+    """A grid whose numbers are buffers, so that they move and are saved with a model.
+
+    They are copies: what is loaded here does not change another one.
+    """
 
     scale: Tensor
     zero_point: Tensor
 
     def __init__(self, grid: Grid) -> None:
         super().__init__()
-        self.bits = grid.bits
+        self._like = grid
         self.register_buffer("scale", grid.scale.clone())
         self.register_buffer("zero_point", grid.zero_point.clone())
 
+    @property
+    def grid(self) -> Grid:
+        """The grid, with its numbers as they are now."""
+        return replace(self._like, scale=self.scale, zero_point=self.zero_point)
+
+
+class Quantize(Held):
+    """Where floats become codes: the entrance of an integer model."""
+
     def forward(self, x: Tensor) -> Tensor:
-        return Grid(self.scale, self.zero_point, self.bits).quantize(x)
+        return self.grid.quantize(x)
 
 
 class IntegerReLU(nn.Module):

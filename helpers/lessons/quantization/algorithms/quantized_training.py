@@ -36,10 +36,8 @@ from helpers.lessons.quantization.algorithms.integer_pools import (
     IntegerMaxPool2d,
     IntegerReLU,
     Quantize,
-    check_average,
 )
 from helpers.lessons.quantization.algorithms.quantization import Grid, check_bits, weight_grid
-from helpers.lessons.quantization.algorithms.windows import Sliding
 
 PRODUCTS = (nn.Linear, nn.Conv2d)
 SHAPES = (nn.Flatten, nn.Unflatten)  # as good for codes as for floats
@@ -104,8 +102,8 @@ def prepare(
     first layer with weights, or after the last, stays in floats, so it may be anything. bits: of
     weights, and of what goes from layer to layer. observer: as calibration.observer takes it, for
     one by its name. delay: batches that are only watched before activations are rounded. through:
-    as fake_quantization.on_grid takes it. Raises TypeError for a model built otherwise, and
-    ValueError for settings of a layer that have no form on codes.
+    as fake_quantization.on_grid takes it. Raises TypeError for a model built otherwise; `convert`
+    raises ValueError for settings of a layer that have no form on codes.
     """
     check_bits(bits)
     layers = [m for m in flat(fold(model)) if not isinstance(m, IDLE)]
@@ -130,7 +128,6 @@ def _with_places(
     fake: Callable[[Any, FakeQuantize], FakeLayer],
 ) -> list[nn.Module]:
     """From the first layer with weights to the last, with a place of codes wherever they change."""
-    _check_forms(layers)
     source = new_place()
     made: list[nn.Module] = [source]
     for place, layer in enumerate(layers[:-1]):
@@ -148,17 +145,6 @@ def _with_places(
         else:
             raise TypeError(_unknown(layer))
     return [*made, fake(layers[-1], source)]
-
-
-def _check_forms(layers: list[nn.Module]) -> None:
-    """ValueError where convert would refuse a layer's settings, after all the training."""
-    for layer in layers:
-        if isinstance(layer, nn.Conv2d):
-            Sliding.of(layer)
-        elif isinstance(layer, nn.MaxPool2d):
-            IntegerMaxPool2d(layer)
-        elif isinstance(layer, nn.AvgPool2d):
-            check_average(layer)
 
 
 def convert(prepared: nn.Module) -> nn.Sequential:

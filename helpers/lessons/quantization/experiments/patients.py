@@ -9,8 +9,7 @@ of the first one's layers: Chollet, "Xception: Deep Learning with Depthwise Sepa
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
@@ -111,8 +110,8 @@ def agreement(one: Model, other: Model, patient: Patient) -> float:
 
 
 def classes(model: Model, x: Tensor) -> Tensor:
-    """The class with the highest score for each picture; a module is in eval mode meanwhile."""
-    with torch.no_grad(), _in_eval(model):
+    """The class with the highest score for each picture."""
+    with torch.no_grad():
         return model(x).argmax(1)
 
 
@@ -144,7 +143,7 @@ def train_rounded(
     prepared = prepare(
         patient.model, bits, lambda bits: Trimmed(bits=bits), delay=steps, through=through
     )
-    with torch.no_grad(), _in_eval(patient.model):
+    with torch.no_grad():
         wanted = (patient.model(patient.train_x) / SOFTNESS).softmax(1)
 
     def loss(scores: Tensor, chosen: Tensor) -> Tensor:
@@ -224,15 +223,3 @@ def _train(
 def _fresh(patient: Patient) -> Patient:
     """The same patient with a model of its own, which may be changed."""
     return replace(patient, model=copy.deepcopy(patient.model))
-
-
-@contextmanager
-def _in_eval(model: Model) -> Iterator[None]:
-    modules = [m for m in model.modules() if m.training] if isinstance(model, nn.Module) else []
-    for module in modules:
-        module.training = False
-    try:
-        yield
-    finally:
-        for module in modules:
-            module.training = True
