@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.lessons.actors.algorithms.returns import n_step_returns
 from helpers.lessons.actors.experiments.actor_settings import CART_POLE
 from helpers.lessons.actors.experiments.cart_pole import CartPole
-from helpers.lessons.actors.experiments.games import Played, Policy, first_returns, rollout
+from helpers.lessons.actors.experiments.games import first_returns
 
 
 def upright(seen: torch.Tensor) -> torch.Tensor:
@@ -63,54 +62,6 @@ def test_the_same_seed_begins_alike_and_another_otherwise() -> None:
     first, again, other = (CartPole(2, seed).observe()[0] for seed in (3, 3, 4))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
-
-
-class Recorded:
-    """A game of carts that keeps what each step brought."""
-
-    inputs, actions = 4, 2
-
-    def __init__(self, game: CartPole) -> None:
-        self.game, self.kept = game, list[tuple[torch.Tensor, Played]]()
-
-    def observe(self) -> tuple[torch.Tensor, torch.Tensor]:
-        return self.game.observe()
-
-    def step(self, actions: torch.Tensor) -> Played:
-        seen = self.game.observe()[0]
-        played = self.game.step(actions)
-        self.kept.append((seen, played))
-        return played
-
-
-def by_hand(kept: list[tuple[torch.Tensor, Played]], value: Policy, discount: float, cart: int,
-            start: int, after: torch.Tensor) -> float:  # fmt: skip
-    """What a step was worth: forward, one reward at a time, and a value where playing stopped."""
-    total, factor = 0.0, 1.0
-    for _, played in kept[start:]:
-        total += factor * float(played.rewards[cart])
-        factor *= discount
-        if played.ended[cart]:
-            return total
-        if played.cut[cart]:  # the pole stood: it would have gone on from here
-            return total + factor * float(value(played.last[cart][None])[1][0])
-    return total + factor * float(value(after[cart][None])[1][0])
-
-
-def test_the_returns_of_cut_and_ended_episodes_are_those_of_a_slow_loop() -> None:
-    def by_chance(seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return torch.zeros(*seen.shape[:-1], 2), 10 + seen.sum(-1)
-
-    game = Recorded(CartPole(6, 2))
-    game.game.carts.steps[:] = [0, 498, 495, 492, 470, 0]  # some are soon cut off
-    played = rollout(game, by_chance, 40, 0.9, torch.Generator().manual_seed(0))
-    found = n_step_returns(played.rewards, played.discounts, by_chance(played.seen[-1])[1])
-    for cart in range(6):
-        for step in range(40):
-            wanted = by_hand(game.kept, by_chance, 0.9, cart, step, played.seen[-1])
-            assert float(found[step, cart]) == pytest.approx(wanted, abs=1e-4)
-    assert sum(int(each.cut.sum()) for _, each in game.kept) >= 3
-    assert sum(int(each.ended.sum()) for _, each in game.kept) >= 3
 
 
 def test_a_pole_that_falls_at_the_last_step_is_not_cut() -> None:

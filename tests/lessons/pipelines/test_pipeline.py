@@ -42,16 +42,7 @@ MSE = nn.functional.mse_loss
 
 def model_of(seed: int, kind: str = "plain") -> nn.Sequential:
     """Eight layers of uneven size. kind: "plain", "tied", "frozen" in parts, or "frozen start"."""
-    model = transformer(
-        vocabulary=11,
-        width=8,
-        heads=2,
-        blocks=6,
-        length=5,
-        tied=kind != "plain",
-        dtype=torch.float64,
-        seed=seed,
-    )
+    model = transformer(11, 8, 2, 6, 5, tied=kind != "plain", dtype=torch.float64, seed=seed)
     if kind == "frozen":
         model[0].positions.requires_grad_(False)
         model[1].requires_grad_(False)
