@@ -18,12 +18,14 @@ from typing import Any
 
 import torch
 
-from helpers.engine import tensors
+from helpers.checks.drives.values import plain, tensors
+from helpers.engine import tensors as wire
 from helpers.engine.comm import Comm
 from helpers.worker.encoding import decode, encode
 from helpers.worker.frames import Frames
 
 _FLUSH = 2**20
+_BEHIND = "communication"  # the name of a rank's other thread
 
 
 def raised(kind: str, text: str) -> Exception:
@@ -85,6 +87,8 @@ class Line:
         self.flush()
         if self._answers:
             self.next(0)
+        while self.frames.received:  # descriptors that nobody took
+            os.close(self.frames.received.pop())
 
     def _deliver(self) -> None:
         while True:
@@ -94,6 +98,25 @@ class Line:
             self._answers[message.get("lane", 0)].put(message)
         for answers in self._answers.values():  # from here on the rank's own thread reads
             answers.put(message)
+
+
+class HandsOf:
+    """Stands for what a driver hands over: each call is made by the judge, by value."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def call(*args: Any) -> Any:
+            lane = int(threading.current_thread().name == _BEHIND)
+            comms = [place for place, each in enumerate(args) if isinstance(each, Comm)]
+            self._line.tell(lane, "hand", name, encode(plain(list(args))), comms)
+            return tensors(decode(self._line.answer(lane)))
+
+        return call
 
 
 class RemoteComm(Comm):
@@ -110,7 +133,7 @@ class RemoteComm(Comm):
 
     def isend(self, tensor: Any, to: int) -> Remote:
         to = self.peer(to, "sends to")
-        header, data = tensors.snapshot(tensor)
+        header, data = wire.snapshot(tensor)
         # No answer is waited for: what can go wrong was looked at here.
         self._tell("isend", self._next(), to, pack(header, data))
         return Remote(self, self._number)
@@ -135,7 +158,7 @@ class RemoteComm(Comm):
 
     def shared(self, shape: Sequence[int], dtype: Any = None) -> list[Any]:
         buffer = torch.zeros(tuple(shape), dtype=dtype or torch.float32)
-        header = tensors.describe(buffer)
+        header = wire.describe(buffer)
         self.shares_memory()
         self.ask("shared", list(header.shape), header.dtype)
         fd = self._line.frames.received.pop(0)
@@ -157,8 +180,9 @@ class RemoteComm(Comm):
         if self._jobs is None:
             self._jobs = queue.SimpleQueue()
             behind = RemoteComm(self._line, self.rank, self.hosts, lane=1)
-            target, name = behind.work, "communication"
-            threading.Thread(target=target, args=(self._jobs,), name=name, daemon=True).start()
+            threading.Thread(
+                target=behind.work, args=(self._jobs,), name=_BEHIND, daemon=True
+            ).start()
         self._jobs.put(job)
         self.ask("background", job.number, str(getattr(fn, "__name__", type(fn).__name__)))
         return job
@@ -230,13 +254,13 @@ class Receive(Remote):
             self._finish(*unpack(self.comm.ask("wait", self.number, True)))
         return self.value
 
-    def _finish(self, header: tensors.Header, data: Any) -> None:
+    def _finish(self, header: wire.Header, data: Any) -> None:
         if self.into is None:
             self.value = data
             return
         who = f"Rank {self.comm.rank} cannot receive from rank {self.source} so: rank {self.source}"
-        tensors.writable(self.into, header, who)
-        tensors.store(self.into, data)
+        wire.writable(self.into, header, who)
+        wire.store(self.into, data)
         self.value = self.into
 
 
@@ -264,18 +288,18 @@ class RemoteCall(Remote):
         return self.value
 
 
-def pack(header: tensors.Header, data: Any) -> list[Any]:
+def pack(header: wire.Header, data: Any) -> list[Any]:
     """A message as JSON data: kind, type, shape, and its bytes as an encoded array."""
-    _, flat = tensors.pack(data)
+    _, flat = wire.pack(data)
     return [header.kind, header.dtype, list(header.shape), encode(flat)["array"][2]]
 
 
-def unpack(message: Any) -> tuple[tensors.Header, Any]:
+def unpack(message: Any) -> tuple[wire.Header, Any]:
     """A tensor from JSON data, as the judge sends it."""
     kind, dtype, shape, text = message
     flat = decode({"array": ["uint8", [byte_count(text)], text]})
-    header = tensors.Header(kind, dtype, tuple(shape), len(flat))
-    tensor, target = tensors.empty(header)
+    header = wire.Header(kind, dtype, tuple(shape), len(flat))
+    tensor, target = wire.empty(header)
     target[:] = flat
     return header, tensor
 
@@ -283,9 +307,3 @@ def unpack(message: Any) -> tuple[tensors.Header, Any]:
 def byte_count(text: str) -> int:
     """How many bytes a text in base64 stands for."""
     return len(text) // 4 * 3 - text[-2:].count("=")
-
-
-def take_fds(frames: Frames) -> None:
-    """Close the descriptors that nobody took."""
-    while frames.received:
-        os.close(frames.received.pop())

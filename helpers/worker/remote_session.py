@@ -9,9 +9,9 @@ from typing import Any
 
 from helpers.checks.drives.calling import failed, wrong_signature
 from helpers.checks.drives.threads import Enough, noting
+from helpers.checks.spec import Observation
 from helpers.worker.frames import Frames
 from helpers.worker.remote_comm import raised
-from helpers.worker.told import as_data
 
 
 class RemoteSession:
@@ -60,7 +60,7 @@ class RemoteSession:
                 mine.put(None)
 
 
-def serve(fn: Callable[..., Any], frames: Frames, call: int, ops: int, last: int) -> None:
+def run(fn: Callable[..., Any], frames: Frames, call: int, ops: int, last: int) -> Observation:
     """One case: call the function, say that it has returned, then how its threads have ended."""
     session = RemoteSession(frames, call)
     before = set(threading.enumerate())
@@ -81,5 +81,4 @@ def serve(fn: Callable[..., Any], frames: Frames, call: int, ops: int, last: int
     fault = next((each for each in faults if isinstance(each, Exception)), None)
     if trouble is None and fault is not None and not isinstance(fault, Enough):
         trouble = failed(fault, fn)
-    told = None if trouble is None else as_data(trouble)["seen"]
-    frames.send({"call": call, "lane": 0, "op": "end", "args": [told]})
+    return trouble or Observation()

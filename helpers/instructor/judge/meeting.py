@@ -13,8 +13,7 @@ from typing import Any
 from helpers.checks.spec import Case, Exercise, Observation
 from helpers.engine.own_time import Late, Limit
 from helpers.engine.processes import readable
-from helpers.instructor.judge.channel import Channel, Violation
-from helpers.instructor.judge.replies import observed, without_end
+from helpers.instructor.judge.channel import Channel, Violation, observed, without_end
 from helpers.worker.frames import Closed
 
 # So many looks in a row at which every thread of the answer is asleep, and nobody comes any more:
@@ -122,11 +121,11 @@ def observe_meeting(
         channel.send({"last": True})
         while (message := channel.answer(0, "op"))["op"] == "run":
             pass  # it came after the end
-        (trouble,) = _args(message, "end", 1)
+        ended = observed(_args(message, "end", 1))
     except (Late, Closed, Violation) as error:
         return without_end(error)
-    if trouble is not None:
-        return observed([trouble])
+    if ended.trouble:
+        return ended
     seen = {"runs": meeting.runs, "alone": meeting.alone, "open": left, "much": meeting.much}
     seen |= {"threads": None, "here": None, "looks": meeting.looked, "held": meeting.held}
     return Observation(values=[{**seen, "step": meeting.count}])
