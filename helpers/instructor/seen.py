@@ -55,6 +55,10 @@ HINTS: dict[str, dict[str, str]] = {
     "07.4": {"changed": _WRITTEN, "later": "whether an earlier result is written into"},
     "07.5": {"changed": _WRITTEN},
     "07.6": {"changed": _WRITTEN},
+    "08.3": {
+        "threads": "in which thread an op is run",
+        "here": "whether a run is made in no thread of its own",
+    },
     "09.4": {"returned": _WHERE},
     "09.5": {"changed": _WRITTEN},
     "10.1": {"returned": _WHERE},

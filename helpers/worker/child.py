@@ -76,9 +76,7 @@ class Child:
             return
         line = Line(self.frames, message["call"])
         do = {"call": self._call, "rank": self._rank, "look": self._look, "real": self._real}
-        seen = do.get(message["do"], self._threads)(message, line)
-        line.tell(0, "end", as_data(seen))
-        line.over()
+        line.over(as_data(do[message["do"]](message, line)))
 
     def _cells(self, message: dict[str, Any]) -> None:
         """Run what the functions need; say before each step which one it is.
@@ -101,20 +99,13 @@ class Child:
         if isinstance(drive, Built):
             return drive.build(fn, _case(message))
         if isinstance(drive, Handed) and not message.get("local"):
-            return drive(fn, _case(message), HandsOf(line))
+            return drive(fn, _case(message), HandsOf(line, message["at once"]))
         return drive(fn, _case(message))
 
     def _look(self, message: dict[str, Any], line: Line) -> Observation:
         """A graph that was built elsewhere; here no cell has run."""
         built = decode(message["built"])
         return _driver(message["drive"]).look(_case(message), built)
-
-    def _threads(self, message: dict[str, Any], line: Line) -> Observation:
-        """A function that uses a session of the judge's from threads of its own."""
-        from helpers.worker.remote_session import run
-
-        fn = self.names[message["function"]]
-        return run(fn, self.frames, message["call"], message["ops"], message["last"])
 
     def _real(self, message: dict[str, Any], line: Line) -> Observation:
         """A whole run on real ranks, in this sandbox."""

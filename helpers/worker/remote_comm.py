@@ -48,11 +48,16 @@ class Line:
     def __init__(self, frames: Frames, call: int) -> None:
         self.frames, self.call, self.ahead = frames, call, True
         self._answers: dict[int, queue.SimpleQueue[Any]] = {}
+        self._ended = False
         self._writing = threading.Lock()
 
     def tell(self, lane: int, op: str, *args: Any) -> None:
         """Say something; it goes out with the next `flush`, or where much has come together."""
         with self._writing:
+            if self._ended:
+                raise RuntimeError("This call is over.")
+            if self._answers and lane not in self._answers:
+                self._answers[lane] = queue.SimpleQueue()
             self.frames.queue({"call": self.call, "lane": lane, "op": op, "args": list(args)})
             if self.frames.queued > _FLUSH:
                 self.frames.flush()
@@ -82,9 +87,13 @@ class Line:
             self._answers = {0: queue.SimpleQueue(), 1: queue.SimpleQueue()}
             threading.Thread(target=self._deliver, name="messages", daemon=True).start()
 
-    def over(self) -> None:
-        """The call has returned: wait for the judge's last word, which ends the other threads."""
-        self.flush()
+    def over(self, seen: Any) -> None:
+        """The call has returned: say what was seen, and wait for the judge's last word, which ends
+        the other threads."""
+        self.tell(0, "end", seen)
+        with self._writing:
+            self._ended = True
+            self.frames.flush()
         if self._answers:
             self.next(0)
         while self.frames.received:  # descriptors that nobody took
@@ -96,22 +105,29 @@ class Line:
             if message.get("last"):
                 break
             self._answers[message.get("lane", 0)].put(message)
-        for answers in self._answers.values():  # from here on the rank's own thread reads
+        for answers in list(self._answers.values()):  # from here on the first thread reads
             answers.put(message)
 
 
 class HandsOf:
-    """Stands for what a driver hands over: each call is made by the judge, by value."""
+    """Stands for what a driver hands over: each call is made by the judge, by value.
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    at_once: whether several threads may call at one time, each on a lane of its own.
+    """
+
+    def __init__(self, line: Line, at_once: bool = False) -> None:
+        self._line, self._lanes = line, {threading.current_thread(): 0}
+        if at_once:
+            line.share()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
 
         def call(*args: Any) -> Any:
-            lane = int(threading.current_thread().name == _BEHIND)
+            thread = threading.current_thread()
+            behind = thread.name == _BEHIND
+            lane = 1 if behind else self._lanes.setdefault(thread, 1 + len(self._lanes))
             comms = [place for place, each in enumerate(args) if isinstance(each, Comm)]
             self._line.tell(lane, "hand", name, encode(plain(list(args))), comms)
             return tensors(decode(self._line.answer(lane)))

@@ -16,11 +16,18 @@ from helpers.checks.spec import Case, Observation
 class Hands:
     """What a driver hands over in one case, of one rank: the methods of a subclass.
 
-    Their arguments and values are plain values and tensors. alone: places of the case's arguments
-    that only these functions know; an answer's process is told None in their place.
+    Their arguments and values are plain values and tensors. secret: places of the case's arguments
+    that only these functions know; an answer's process is told None in their place. at_once:
+    whether several threads may call at one time. own: where the answer is elsewhere, makes a
+    measure of its process's time.
     """
 
-    alone: tuple[int, ...] = ()
+    secret: tuple[int, ...] = ()
+    at_once = False
+    own: Callable[[], Any] | None = None
+
+    def close(self) -> None:
+        """The case is over: who still waits for something gets it."""
 
     def noted(self, value: Any) -> Any:
         """What the driver gives, with what was seen of the calls."""
@@ -55,5 +62,5 @@ class Handed:
 
 def told(args: tuple[Any, ...], hands: Any) -> tuple[Any, ...]:
     """A case's arguments as the answer's process is told them. hands: the class, if any."""
-    alone = getattr(hands, "alone", ())
-    return tuple(None if place in alone else each for place, each in enumerate(args))
+    secret = getattr(hands, "secret", ())
+    return tuple(None if place in secret else each for place, each in enumerate(args))

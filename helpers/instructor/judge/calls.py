@@ -13,13 +13,18 @@ from helpers.checks.compare import Other
 from helpers.checks.drives.built import Built
 from helpers.checks.drives.handed import Handed, told
 from helpers.checks.drives.ranks import Apart, Ranked, clock_of
-from helpers.checks.drives.threads import Threaded
 from helpers.checks.drives.values import plain, tensors
 from helpers.checks.spec import Case, Exercise, Observation
 from helpers.engine.own_time import PATIENCE
 from helpers.instructor.judge.budgets import Clock
-from helpers.instructor.judge.channel import Channel, Lane, Violation, observed, without_end
-from helpers.instructor.judge.meeting import observe_meeting
+from helpers.instructor.judge.channel import (
+    Channel,
+    Lane,
+    Threads,
+    Violation,
+    observed,
+    without_end,
+)
 from helpers.instructor.judge.network import observe_ranks
 from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox.visible import driver_name
@@ -71,8 +76,6 @@ def _observe(
         return _observe_apart(channels, exercise, case, seconds)
     if isinstance(drive, Built):
         return _observe_built(exercise, drive, case, session, seconds)
-    if isinstance(drive, Threaded) and not alone:
-        return observe_meeting(channels[0], exercise, case, seconds)
     if isinstance(drive, Handed) and not alone:
         return _observe_handed(channels[0], exercise, drive, case, seconds)
     return _ask_case(channels[0], exercise, case, seconds, local=True)
@@ -153,8 +156,13 @@ def _ask(
     try:
         number = channel.begin(seconds)
         call = {"do": do, "call": number, "function": exercise.function}
-        channel.send({**call, "drive": driver_name(exercise.drive), **details})
-        return observed(Lane(channel, hands).serve(), real=do == "real")
+        at_once = hands is not None and hands.at_once
+        told = {"drive": driver_name(exercise.drive), "at once": at_once, **details}
+        channel.send({**call, **told})
+        seen = observed((Threads if at_once else Lane)(channel, hands).serve(), real=do == "real")
+        if at_once:
+            channel.send({"lane": 0, "last": True})
+        return seen
     except (Late, Closed, Violation) as error:
         return without_end(error)
 

@@ -6,6 +6,8 @@ over: there is no second try and no repair.
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -41,6 +43,7 @@ class Channel:
         self.frames = Frames(child.socket)
         self.own = OwnTime(child.processes)
         self.limit = Limit(self.own, 0.0)
+        self._sending = threading.Lock()
         self._call = 0
         self._left = 0
         self._bytes = 0
@@ -55,8 +58,9 @@ class Channel:
         return self._call
 
     def send(self, message: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
-        """Send one message."""
-        self.frames.send(message, fds, self.limit)
+        """Send one message, from any thread."""
+        with self._sending:
+            self.frames.send(message, fds, self.limit)
 
     def read(self, *keys: str) -> dict[str, Any]:
         """The next message, a dict with at least one of these keys."""
@@ -74,10 +78,11 @@ class Channel:
             raise Violation("a message of another kind")
         return message
 
-    def answer(self, lane: int, *keys: str) -> dict[str, Any]:
-        """The next message of this call, from one lane."""
+    def answer(self, lane: int | None, *keys: str) -> dict[str, Any]:
+        """The next message of this call, from one lane; None: from any."""
         message = self.read(*keys)
-        if message.get("call") != self._call or message.get("lane") != lane:
+        wanted = message.get("lane") if lane is None else lane
+        if message.get("call") != self._call or message.get("lane") != wanted:
             raise Violation("a message of another call")
         if type(message["call"]) is not int or type(message["lane"]) is not int:
             raise Violation("a message of another call")
@@ -157,6 +162,38 @@ class Lane:
 
 
 Lane.requests = {"hand": Lane.hand}
+
+
+class Threads(Lane):
+    """The threads of an ordinary function: a call that one of them waits for holds up no other."""
+
+    def serve(self, last: str = "end") -> list[Any]:
+        """Do what any of them asks for, up to this word of the first one's."""
+        assert self.hands is not None
+        self.hands.own = lambda: OwnTime(self.channel.child.processes)
+        try:
+            while True:
+                message = self.channel.answer(None, "op")
+                op, args = message["op"], message.get("args")
+                if type(args) is not list or (op != "hand" and (op, message["lane"]) != (last, 0)):
+                    raise Violation("a request of another kind")
+                if op == last:
+                    return args
+                if len(args) != 3:
+                    raise Violation("a request with other arguments")
+                one = OneThread(self.channel, self.hands, message["lane"])
+                threading.Thread(target=one.hand_over, args=args, daemon=True).start()
+        finally:
+            self.hands.close()
+
+
+class OneThread(Lane):
+    """One of them, which waits for its call."""
+
+    def hand_over(self, *args: Any) -> None:
+        """As `hand`; when the case is over, nobody hears of it."""
+        with contextlib.suppress(Late, Closed, Violation, OSError):
+            self.hand(*args)
 
 
 def observed(args: list[Any], rank: int | None = None, real: bool = False) -> Observation:

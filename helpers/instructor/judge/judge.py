@@ -9,7 +9,6 @@ from pathlib import Path
 
 from helpers.checks import of_lesson
 from helpers.checks.apart import observe_here
-from helpers.checks.drives.threads import Threaded
 from helpers.checks.judging import is_right, judge
 from helpers.checks.report import parts_of
 from helpers.checks.spec import Case, Exercise, Observation, Verdict
@@ -202,11 +201,8 @@ class Judge:
 
 
 def _lies_elsewhere(exercise: Exercise) -> bool:
-    """Whether a learner's own check sees what the grader does not: what is handed over, from
-    inside."""
-    return (
-        isinstance(exercise.drive, Threaded) or getattr(exercise.drive, "hands", None) is not None
-    )
+    """Whether a learner's own check sees from inside what is handed over, and the grader not."""
+    return getattr(exercise.drive, "hands", None) is not None
 
 
 def _afresh(exercise: Exercise, session: Session, clock: Clock) -> Verdict | None:

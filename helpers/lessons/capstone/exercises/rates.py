@@ -163,7 +163,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 class Trainings(Hands):
     """Trainings of a table, in the order in which they were asked for."""
 
-    alone = (0,)
+    secret = (0,)
 
     def __init__(self, table: Any, rates: Any, seeds: Any, budget: int) -> None:
         self.known = {(rate, seed): (seconds, end) for rate, seed, seconds, end in table}

@@ -102,7 +102,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 class Training(Hands):
     """A training, which may be asked for more than once: that would give the same."""
 
-    alone = (0,)
+    secret = (0,)
 
     def __init__(self, run: Any, target: float) -> None:
         (self.began, self.looks), self.calls = run, 0

@@ -162,7 +162,7 @@ class Calls(Hands):
     for each tick at which the first was stopped, on what that leaves.
     """
 
-    alone = (0, 1, 2, 3, 4)
+    secret = (0, 1, 2, 3, 4)
 
     def __init__(self, files: Mapping[str, str], name: str, data: str, later: str, other: str):
         self.files, self.name, self.later = files, name, later

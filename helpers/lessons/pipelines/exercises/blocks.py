@@ -48,7 +48,7 @@ class Blocks(Hands):
     nobody is to keep anything.
     """
 
-    alone = (1,)
+    secret = (1,)
 
     def __init__(self, start: Tensor, weights: list[list[Tensor]], *case: Any) -> None:
         self.start, self.weights = start, weights

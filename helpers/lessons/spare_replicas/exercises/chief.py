@@ -33,7 +33,7 @@ class Script(Hands):
     asked: by turn, the `required` of each call of `take_grad`.
     """
 
-    alone = (5,)
+    secret = (5,)
 
     def __init__(self, *case: Any) -> None:
         self.means, self.at, self.step = list(case[5]), 0, 0

@@ -63,7 +63,7 @@ def recurrent(comm: Any, inward: float, onward: float, seconds: float) -> Callab
 class Layer(Hands):
     """This rank's layer."""
 
-    alone = (0, 1)
+    secret = (0, 1)
 
     def __init__(self, comm: Any, inward: float, onward: float, *case: Any) -> None:
         self.layer = recurrent(comm, inward, onward, _SECONDS)
