@@ -60,11 +60,8 @@ def rounded(got: Iterable[Any], want: Iterable[Any]) -> str:
     )
 
 
-def agree(one: Any, other: Any, unseen: tuple[str, ...] = ()) -> bool:
-    """Whether two plain values are equal; floating-point numbers to rounding, NaN like NaN.
-
-    unseen: keys whose value is None in the first where nobody saw it.
-    """
+def agree(one: Any, other: Any) -> bool:
+    """Whether two plain values are equal; floating-point numbers to rounding, NaN like NaN."""
     if isinstance(other, np.ndarray) and other.dtype.kind == "f":
         return type(one) is np.ndarray and one.shape == other.shape and _near(one, other)
     if isinstance(other, np.ndarray):
@@ -73,13 +70,9 @@ def agree(one: Any, other: Any, unseen: tuple[str, ...] = ()) -> bool:
         return False
     if isinstance(other, list | tuple):
         pairs = zip(one, other, strict=False)
-        return len(one) == len(other) and all(agree(a, b, unseen) for a, b in pairs)
+        return len(one) == len(other) and all(agree(a, b) for a, b in pairs)
     if isinstance(other, dict):
-        return one.keys() == other.keys() and all(
-            agree(one[key], value, unseen)
-            for key, value in other.items()
-            if not (key in unseen and one[key] is None)
-        )
+        return one.keys() == other.keys() and all(agree(one[k], v) for k, v in other.items())
     if isinstance(other, float):
         return _near(np.asarray(one), np.asarray(other))
     return bool(one == other)

@@ -47,13 +47,12 @@ def same_as(
     if not answers or seen.trouble in ("timeout", "died", "signature", "not judged"):
         return None
     did = aspects(exercise, case, seen)
-    unseen = tuple(exercise.unseen)
     outcomes = of_case(exercise, case, run)
     for answer in answers:
         differs = outcomes[answer.name].differs if answer.name in outcomes else {}
         if seen.trouble and "ending" not in differs:
             continue  # how far an answer came before it failed says nothing
-        if differs and all(agree(did[key], value, unseen) for key, value in differs.items()):
+        if differs and all(agree(did[key], value) for key, value in differs.items()):
             return answer
     return None
 

@@ -156,8 +156,6 @@ class Exercise:
     of the case whose timeline is shown then, None for no timeline. ranked: whether it runs on
     ranks; otherwise it is an ordinary function, and there is one value. builds_on: the numbers of
     exercises whose functions an answer calls. framework: what must be loaded where it runs.
-    unseen: what a learner's check sees and the grader cannot, for only the learner's process could
-    say it: in words, by its key in the values, which is None for the grader. It decides no points.
     """
 
     number: str
@@ -178,7 +176,6 @@ class Exercise:
     ranked: bool = True
     builds_on: tuple[str, ...] = ()
     framework: Framework = "torch"
-    unseen: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def lesson(self) -> str:

@@ -13,14 +13,36 @@ import builtins
 import re
 import symtable
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
-
-from helpers.worker.reach import Reach, Statement, is_definition
-from helpers.worker.reflection import touched, words
 
 _TIMING = re.compile(r"\A\s*%%(time|timeit|capture|prun)\b[^\n]*\n")
 _TIMED_LINE = re.compile(r"^(\s*)%(?:time|prun)\s+(?=[^\s-])", re.MULTILINE)
+
+
+@dataclass
+class Statement:
+    """One top-level statement. binds: names that it defines or changes; loads: that it uses.
+
+    number: in the notebook. index: in its cell. at_once: what of `loads` it uses when it runs, not
+    only when a function of its own does. star: a star import, or one that changes the compiler.
+    gives: names that its functions set when they are called, by `global`.
+    """
+
+    number: int
+    cell: int
+    index: int
+    node: ast.stmt
+    binds: set[str] = field(default_factory=set)
+    loads: set[str] = field(default_factory=set)
+    at_once: set[str] = field(default_factory=set)
+    star: bool = False
+    gives: set[str] = field(default_factory=set)
+
+    @property
+    def line(self) -> int:
+        """Its line in its cell."""
+        return self.node.lineno
 
 
 @dataclass
@@ -71,39 +93,19 @@ def _parsed(source: str) -> list[ast.stmt]:
     except SyntaxError:
         plain = _TIMED_LINE.sub(r"\1", _TIMING.sub("", source))
         tree = ast.parse(TransformerManager().transform_cell(plain))
-    return [inner for node in tree.body for inner in _written_out(node)]
-
-
-def _written_out(node: ast.stmt) -> list[ast.stmt]:
-    """The statements of `exec("…")`, so that one that fails takes no other with it."""
-    match node:
-        case ast.Expr(ast.Call(ast.Name("exec"), [ast.Constant(str(text))], [])):
-            try:
-                return ast.parse(text).body
-            except (SyntaxError, ValueError):
-                pass  # it will say so when it runs
-    return [node]
-
-
-def statements_of(text: str) -> list[Statement]:
-    """The statements of code that `exec` is given. Raises what the parser raises."""
-    return [_statement(0, 0, i, node) for i, node in enumerate(_parsed(text))]
+    return tree.body
 
 
 def _statement(number: int, cell: int, index: int, node: ast.stmt) -> Statement:
-    text = ast.unparse(node)
-    table = symtable.symtable(text, "cell", "exec")
+    table = symtable.symtable(ast.unparse(node), "cell", "exec")
     made = Statement(number, cell, index, node, _bound(table), _globals(table))
-    found = touched(node, text, statements_of)
-    made.loads |= found.loads | set(_modules(node))
+    made.loads |= set(_modules(node))
+    made.gives = _set_inside(table)
     if is_definition(node):
         made.at_once = _used_at_once(table)
-        made.gives, made.gives_free = found.binds, found.anything
         return made
     made.loads -= _loop_variables(node)
     made.at_once = made.loads
-    made.binds |= found.binds
-    made.free = found.anything
     for inner in ast.walk(node):
         if isinstance(inner, ast.Attribute | ast.Subscript):
             root = _root(inner)
@@ -111,7 +113,25 @@ def _statement(number: int, cell: int, index: int, node: ast.stmt) -> Statement:
                 made.binds.add(root)  # it changes what that name stands for
         elif isinstance(inner, ast.ImportFrom):
             made.star |= inner.names[0].name == "*" or inner.module == "__future__"
+    match node:  # `%%writefile mine.py`, which another cell may import
+        case ast.Expr(
+            ast.Call(
+                ast.Attribute(attr="run_cell_magic"),
+                [
+                    ast.Constant("writefile" | "file"),
+                    ast.Constant(str(line)),
+                    ast.Constant(str(text)),
+                ],
+            )
+        ):
+            made.binds.update(line.split()[-1:])
+            made.loads.update(name for each in _parsed(text) for name in _modules(each))
     return made
+
+
+def is_definition(node: ast.stmt) -> bool:
+    """Whether it is a `def` or a `class`."""
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 
 def _modules(node: ast.stmt) -> Iterator[str]:
@@ -156,6 +176,16 @@ def _globals(table: symtable.SymbolTable) -> set[str]:
     return names.union(*map(_globals, table.get_children()))
 
 
+def _set_inside(table: symtable.SymbolTable) -> set[str]:
+    """The names that functions in it set by `global`."""
+    found = set[str]()
+    for inner in table.get_children():
+        symbols = inner.get_symbols()
+        found |= {s.get_name() for s in symbols if s.is_declared_global() and s.is_assigned()}
+        found |= _set_inside(inner)
+    return found
+
+
 def _root(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
@@ -195,36 +225,21 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def needed(statements: Sequence[Statement], functions: Iterable[str]) -> list[Statement]:
-    """The statements that define these functions and, step by step, what those use.
-
-    Where one of them may define anything, definitions and imports come along, and what the texts
-    in it name: it may be code.
-    """
-    reach = Reach(statements)
-    free = {s.number for s in statements if reach.is_free(s)}
-    chosen = free | {s.number for s in statements if s.star}
-    if free:
-        chosen |= {s.number for s in statements if _is_light(s.node)}
+    """The statements that define these functions and, step by step, what those use."""
+    gives = {name: s.gives for s in statements if is_definition(s.node) for name in s.binds}
+    chosen = {s.number for s in statements if s.star}
     names, seen = set(functions), set[str]()
     for statement in statements:
-        if statement.number in free:
-            names |= statement.loads | words(statement.node)
-        elif statement.star:
-            names |= statement.loads
+        names |= statement.loads if statement.star else set()
     while names - seen:
         name = (names - seen).pop()
         seen.add(name)
         for statement in statements:
-            if name in statement.binds or name in reach.sets(statement):
+            set_by_calls = set[str]().union(*(gives.get(each, ()) for each in statement.at_once))
+            if name in statement.binds or name in set_by_calls:
                 chosen.add(statement.number)
                 names |= statement.loads - set(dir(builtins))
-                if free and not is_definition(statement.node):
-                    names |= words(statement.node)
     return [s for s in statements if s.number in chosen]
-
-
-def _is_light(node: ast.stmt) -> bool:
-    return is_definition(node) or isinstance(node, ast.Import | ast.ImportFrom)
 
 
 def run(statement: Statement, namespace: dict[str, Any], file: str, flags: int = 0) -> int:

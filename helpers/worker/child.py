@@ -11,8 +11,13 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from helpers.worker.encoding import decode, encode
+from helpers.checks.drives.built import Built
+from helpers.checks.drives.calling import failed
+from helpers.checks.drives.handed import Handed
+from helpers.checks.spec import Case, Observation
+from helpers.worker.encoding import decode
 from helpers.worker.frames import Closed, Frames
+from helpers.worker.remote_comm import HandsOf, Line, RemoteComm
 from helpers.worker.submission import Submission, own_names
 from helpers.worker.told import as_data
 
@@ -24,10 +29,7 @@ def preload(frameworks: Sequence[str]) -> None:
 
     import helpers
     import helpers.checks.drives.arguments
-    import helpers.checks.drives.calling
     import helpers.checks.drives.training
-    import helpers.worker.calls
-    import helpers.worker.remote_comm
 
     torch.set_num_threads(1)
     if "tensorflow" in frameworks:
@@ -71,18 +73,10 @@ class Child:
         """Do what a message asks for and say how it went."""
         if message["do"] == "cells":
             self._cells(message)
-        elif message["do"] == "call":
-            self._call(message)
-        elif message["do"] == "real":
-            self._real(message)
-        elif message["do"] in ("build", "look"):
-            self._built(message)
-        elif message["do"] == "threads":
-            self._threads(message)
-        elif message["do"] == "case":
-            self._case(message)
-        else:
-            self._rank(message)
+            return
+        line = Line(self.frames, message["call"])
+        do = {"call": self._call, "rank": self._rank, "look": self._look, "real": self._real}
+        line.over(as_data(do[message["do"]](message, line)))
 
     def _cells(self, message: dict[str, Any]) -> None:
         """Run what the functions need; say before each step which one it is.
@@ -99,53 +93,41 @@ class Child:
         states, chosen = submission.run(message["cells"], message["only"])
         self.frames.send({"cells": states, "chosen": chosen})
 
-    def _call(self, message: dict[str, Any]) -> None:
-        """An ordinary function: the driver's whole observation."""
-        from helpers.checks.spec import Case
+    def _call(self, message: dict[str, Any], line: Line) -> Observation:
+        """An ordinary function, or the building of a graph: the driver's observation."""
+        drive, fn = _driver(message["drive"]), self.names[message["function"]]
+        if isinstance(drive, Built):
+            return drive.build(fn, _case(message))
+        if isinstance(drive, Handed) and not message.get("local"):
+            return drive(fn, _case(message), HandsOf(line, message["at once"]))
+        return drive(fn, _case(message))
 
-        drive = _driver(message["drive"])
-        case = Case("", (tuple(decode(message["args"])),), 1, decode(message["options"]))
-        seen = drive(self.names[message["function"]], case)
-        self.frames.send({"call": message["call"], "lane": 0, **as_data(seen)})
+    def _look(self, message: dict[str, Any], line: Line) -> Observation:
+        """A graph that was built elsewhere; here no cell has run."""
+        built = decode(message["built"])
+        return _driver(message["drive"]).look(_case(message), built)
 
-    def _case(self, message: dict[str, Any]) -> None:
-        """A case whose driver is the judge's: it asks for one call after the other."""
-        from helpers.worker.calls import Calls
-        from helpers.worker.remote_comm import Line, RemoteComm
-
-        line = Line(self.frames, message["call"])
-        name, comm = message["function"], None
-        if message["rank"] is not None:
-            comm = RemoteComm(line, message["rank"], message["hosts"])
-        Calls(self.names[name] if comm is None else self._copy(name), line, comm).serve()
-
-    def _built(self, message: dict[str, Any]) -> None:
-        """A graph: built here, or looked at where no cell has run."""
-        from helpers.checks.spec import Case
-
-        drive = _driver(message["drive"])
-        case = Case("", (tuple(decode(message["args"])),), 1, decode(message["options"]))
-        if message["do"] == "look":
-            seen = drive.look(case, decode(message["built"]))
-        else:
-            seen = drive.build(self.names[message["function"]], case)
-        self.frames.send({"call": message["call"], "lane": 0, **as_data(seen)})
-
-    def _threads(self, message: dict[str, Any]) -> None:
-        """A function that uses a session of the judge's from threads of its own."""
-        from helpers.worker.remote_session import serve
-
-        fn = self.names[message["function"]]
-        serve(fn, self.frames, message["call"], message["ops"], message["last"])
-
-    def _real(self, message: dict[str, Any]) -> None:
+    def _real(self, message: dict[str, Any], line: Line) -> Observation:
         """A whole run on real ranks, in this sandbox."""
         from helpers.worker.real_ranks import run_on_real_ranks
 
         drive, fn = _driver(message["drive"]), self.names[message["function"]]
         args = [tuple(each) for each in decode(message["args"])]
-        seen = run_on_real_ranks(drive, fn, args, message["limit"], hosts=message["hosts"])
-        self.frames.send({"call": message["call"], "lane": 0, **as_data(seen)})
+        return run_on_real_ranks(drive, fn, args, message["limit"], hosts=message["hosts"])
+
+    def _rank(self, message: dict[str, Any], line: Line) -> Observation:
+        """One rank of a run: its requests go out as they come, and at last its value."""
+        drive, fn = _driver(message["drive"]), self._copy(message["function"])
+        args = tuple(decode(message["args"]))
+        trouble = drive.wrong_signature(fn, args)
+        if trouble is not None:
+            return trouble
+        comm = RemoteComm(line, message["rank"], message["hosts"])
+        try:
+            hands = None if message["local"] else HandsOf(line)
+            return Observation(values=[drive.on_rank(fn, comm, args, hands)])
+        except Exception as error:
+            return failed(error, fn, message["rank"])
 
     def _copy(self, name: str) -> Callable[..., Any]:
         """A function with its own copy of what it refers to, as each rank of a check has it."""
@@ -158,27 +140,10 @@ class Child:
                 return self.names[name]
         return self._copies[name].take()[0]
 
-    def _rank(self, message: dict[str, Any]) -> None:
-        """One rank of a run: its requests go out as they come, and at last its value."""
-        from helpers.checks.drives.calling import failed
-        from helpers.worker.remote_comm import Line, RemoteComm, take_fds
 
-        drive, fn = _driver(message["drive"]), self._copy(message["function"])
-        args = tuple(decode(message["args"]))
-        line = Line(self.frames, message["call"])
-        trouble = drive.wrong_signature(fn, args)
-        if trouble is None:
-            comm = RemoteComm(line, message["rank"], message["hosts"])
-            try:
-                value = drive.on_rank(fn, comm, args)
-            except Exception as error:
-                trouble = failed(error, fn, message["rank"])
-        if trouble is None:
-            line.tell(0, "return", encode(value))
-        else:
-            line.tell(0, "trouble", as_data(trouble)["seen"])
-        line.over()
-        take_fds(self.frames)
+def _case(message: dict[str, Any]) -> Case:
+    """An ordinary function's case, as it was told."""
+    return Case("", (tuple(decode(message["args"])),), 1, decode(message["options"]))
 
 
 def _driver(name: str) -> Any:

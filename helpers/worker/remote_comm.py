@@ -18,12 +18,14 @@ from typing import Any
 
 import torch
 
-from helpers.engine import tensors
+from helpers.checks.drives.values import plain, tensors
+from helpers.engine import tensors as wire
 from helpers.engine.comm import Comm
 from helpers.worker.encoding import decode, encode
 from helpers.worker.frames import Frames
 
 _FLUSH = 2**20
+_BEHIND = "communication"  # the name of a rank's other thread
 
 
 def raised(kind: str, text: str) -> Exception:
@@ -46,11 +48,16 @@ class Line:
     def __init__(self, frames: Frames, call: int) -> None:
         self.frames, self.call, self.ahead = frames, call, True
         self._answers: dict[int, queue.SimpleQueue[Any]] = {}
+        self._ended = False
         self._writing = threading.Lock()
 
     def tell(self, lane: int, op: str, *args: Any) -> None:
         """Say something; it goes out with the next `flush`, or where much has come together."""
         with self._writing:
+            if self._ended:
+                raise RuntimeError("This call is over.")
+            if self._answers and lane not in self._answers:
+                self._answers[lane] = queue.SimpleQueue()
             self.frames.queue({"call": self.call, "lane": lane, "op": op, "args": list(args)})
             if self.frames.queued > _FLUSH:
                 self.frames.flush()
@@ -80,11 +87,17 @@ class Line:
             self._answers = {0: queue.SimpleQueue(), 1: queue.SimpleQueue()}
             threading.Thread(target=self._deliver, name="messages", daemon=True).start()
 
-    def over(self) -> None:
-        """The call has returned: wait for the judge's last word, which ends the other threads."""
-        self.flush()
+    def over(self, seen: Any) -> None:
+        """The call has returned: say what was seen, and wait for the judge's last word, which ends
+        the other threads."""
+        self.tell(0, "end", seen)
+        with self._writing:
+            self._ended = True
+            self.frames.flush()
         if self._answers:
             self.next(0)
+        while self.frames.received:  # descriptors that nobody took
+            os.close(self.frames.received.pop())
 
     def _deliver(self) -> None:
         while True:
@@ -92,8 +105,34 @@ class Line:
             if message.get("last"):
                 break
             self._answers[message.get("lane", 0)].put(message)
-        for answers in self._answers.values():  # from here on the rank's own thread reads
+        for answers in list(self._answers.values()):  # from here on the first thread reads
             answers.put(message)
+
+
+class HandsOf:
+    """Stands for what a driver hands over: each call is made by the judge, by value.
+
+    at_once: whether several threads may call at one time, each on a lane of its own.
+    """
+
+    def __init__(self, line: Line, at_once: bool = False) -> None:
+        self._line, self._lanes = line, {threading.current_thread(): 0}
+        if at_once:
+            line.share()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def call(*args: Any) -> Any:
+            thread = threading.current_thread()
+            behind = thread.name == _BEHIND
+            lane = 1 if behind else self._lanes.setdefault(thread, 1 + len(self._lanes))
+            comms = [place for place, each in enumerate(args) if isinstance(each, Comm)]
+            self._line.tell(lane, "hand", name, encode(plain(list(args))), comms)
+            return tensors(decode(self._line.answer(lane)))
+
+        return call
 
 
 class RemoteComm(Comm):
@@ -110,7 +149,7 @@ class RemoteComm(Comm):
 
     def isend(self, tensor: Any, to: int) -> Remote:
         to = self.peer(to, "sends to")
-        header, data = tensors.snapshot(tensor)
+        header, data = wire.snapshot(tensor)
         # No answer is waited for: what can go wrong was looked at here.
         self._tell("isend", self._next(), to, pack(header, data))
         return Remote(self, self._number)
@@ -135,7 +174,7 @@ class RemoteComm(Comm):
 
     def shared(self, shape: Sequence[int], dtype: Any = None) -> list[Any]:
         buffer = torch.zeros(tuple(shape), dtype=dtype or torch.float32)
-        header = tensors.describe(buffer)
+        header = wire.describe(buffer)
         self.shares_memory()
         self.ask("shared", list(header.shape), header.dtype)
         fd = self._line.frames.received.pop(0)
@@ -157,8 +196,9 @@ class RemoteComm(Comm):
         if self._jobs is None:
             self._jobs = queue.SimpleQueue()
             behind = RemoteComm(self._line, self.rank, self.hosts, lane=1)
-            target, name = behind.work, "communication"
-            threading.Thread(target=target, args=(self._jobs,), name=name, daemon=True).start()
+            threading.Thread(
+                target=behind.work, args=(self._jobs,), name=_BEHIND, daemon=True
+            ).start()
         self._jobs.put(job)
         self.ask("background", job.number, str(getattr(fn, "__name__", type(fn).__name__)))
         return job
@@ -230,13 +270,13 @@ class Receive(Remote):
             self._finish(*unpack(self.comm.ask("wait", self.number, True)))
         return self.value
 
-    def _finish(self, header: tensors.Header, data: Any) -> None:
+    def _finish(self, header: wire.Header, data: Any) -> None:
         if self.into is None:
             self.value = data
             return
         who = f"Rank {self.comm.rank} cannot receive from rank {self.source} so: rank {self.source}"
-        tensors.writable(self.into, header, who)
-        tensors.store(self.into, data)
+        wire.writable(self.into, header, who)
+        wire.store(self.into, data)
         self.value = self.into
 
 
@@ -264,18 +304,18 @@ class RemoteCall(Remote):
         return self.value
 
 
-def pack(header: tensors.Header, data: Any) -> list[Any]:
+def pack(header: wire.Header, data: Any) -> list[Any]:
     """A message as JSON data: kind, type, shape, and its bytes as an encoded array."""
-    _, flat = tensors.pack(data)
+    _, flat = wire.pack(data)
     return [header.kind, header.dtype, list(header.shape), encode(flat)["array"][2]]
 
 
-def unpack(message: Any) -> tuple[tensors.Header, Any]:
+def unpack(message: Any) -> tuple[wire.Header, Any]:
     """A tensor from JSON data, as the judge sends it."""
     kind, dtype, shape, text = message
     flat = decode({"array": ["uint8", [byte_count(text)], text]})
-    header = tensors.Header(kind, dtype, tuple(shape), len(flat))
-    tensor, target = tensors.empty(header)
+    header = wire.Header(kind, dtype, tuple(shape), len(flat))
+    tensor, target = wire.empty(header)
     target[:] = flat
     return header, tensor
 
@@ -283,9 +323,3 @@ def unpack(message: Any) -> tuple[tensors.Header, Any]:
 def byte_count(text: str) -> int:
     """How many bytes a text in base64 stands for."""
     return len(text) // 4 * 3 - text[-2:].count("=")
-
-
-def take_fds(frames: Frames) -> None:
-    """Close the descriptors that nobody took."""
-    while frames.received:
-        os.close(frames.received.pop())

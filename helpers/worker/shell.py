@@ -9,30 +9,9 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from typing import Any
 
-from helpers.worker import cells
-
 
 class Shell:
-    """Magics and shell commands do nothing, but for `%%writefile`: its modules can be imported.
-
-    names: the notebook's own, which code may set and use by way of the shell.
-    """
-
-    def __init__(self, names: dict[str, Any]) -> None:
-        self.user_ns = self.user_global_ns = names
-
-    def push(self, names: dict[str, Any]) -> None:
-        """Set names of the notebook."""
-        self.user_ns.update(names)
-
-    def ex(self, code: str) -> None:
-        """Run code among the notebook's names."""
-        exec(code, self.user_ns)
-
-    def run_cell(self, code: str, *args: Any, **options: Any) -> None:
-        """Run code as a cell."""
-        for statement in cells.statements_of(code):
-            cells.run(statement, self.user_ns, "<cell>")
+    """Magics and shell commands do nothing, but for `%%writefile`: its modules can be imported."""
 
     def run_cell_magic(self, name: str, line: str, text: str) -> None:
         """Keep what a cell would write to a file."""

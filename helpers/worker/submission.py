@@ -25,7 +25,7 @@ def own_names() -> dict[str, Any]:
     module = ModuleType("__main__")
     sys.modules["__main__"] = module
     names = vars(module)
-    names["get_ipython"] = lambda: Shell(names)
+    names["get_ipython"] = Shell
     return names
 
 
@@ -44,7 +44,6 @@ class Submission:
     ) -> None:
         self.names, self.functions, self.skip, self.tell = names, functions, skip, tell
         self.faults: dict[str, list[Any]] = {}
-        self._last_fault: list[Any] | None = None  # of a statement that may define anything
         self._stubs: dict[str, Any] = {}
         self._starred: dict[str, Any] = {}
 
@@ -109,8 +108,6 @@ class Submission:
 
     def _failed(self, statement: Statement, fault: list[Any]) -> None:
         self.faults.update(dict.fromkeys(statement.binds, fault))
-        if statement.free:
-            self._last_fault = fault
 
     def _answered(self, statement: Statement) -> bool:
         """Whether it is an open exercise's stub beside an answer, which counts wherever it stands.
@@ -141,7 +138,7 @@ class Submission:
             return "there" if isinstance(value, type) else "open"
         if name in self.names:
             return [NO_FUNCTION, type(value).__name__, *_place(name, notebook.statements)]
-        return self._last_fault or "missing"
+        return "missing"
 
 
 def _place(name: str, statements: Sequence[Statement]) -> tuple[int, int]:

@@ -10,7 +10,7 @@ _TEXT = 2000
 
 
 def as_data(seen: Any) -> dict[str, Any]:
-    """An observation of an ordinary call as JSON data."""
+    """An observation as JSON data."""
     line = seen.place.line if seen.place is not None else 0
     said = {"trouble": seen.trouble, "kind": seen.kind[:80], "text": seen.text[:_TEXT]}
-    return {"seen": {**said, "line": line, "values": encode(list(seen.values))}}
+    return {**said, "line": line, "values": encode(list(seen.values))}

@@ -10,7 +10,6 @@ import pytest
 
 from helpers.checks import find
 from helpers.checks.spec import Case
-from helpers.instructor.judge.meeting import _ALONE, _RETURN, Meeting
 from helpers.lessons.four_ways.exercises import meeting as drives
 
 EXERCISE = find("08.3")
@@ -40,18 +39,3 @@ def test_threads_are_seen_to_go_on_where_all_is_run_before_the_function_returns(
     assert told["open"] == 3 and told["runs"] == [3, 3, 3] and told["alone"] == 0
     for thread in {*threading.enumerate()} - before:
         thread.join()  # the session is closed, so each comes to its end
-
-
-def test_the_judge_keeps_the_last_runs_until_the_function_could_have_returned() -> None:
-    meeting = Meeting(2, 4, slow=False)
-    assert meeting.looks is None
-    meeting.begin(0, 0)
-    meeting.begin(1, 1)
-    assert meeting.ended() == [(0, 2), (1, 2)]  # not the last: it ends at once
-    meeting.begin(2, 0)
-    assert meeting.ended() == [] and meeting.looks == _ALONE
-    meeting.begin(3, 1)
-    assert meeting.ended() == [] == meeting.ended() and len(meeting.waiting) == 2
-    assert meeting.looks == _RETURN
-    assert meeting.ended(still=True) == [(2, 4), (3, 4)] and meeting.alone == 0
-    assert meeting.looks is None

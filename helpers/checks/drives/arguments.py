@@ -8,11 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.compare import agree
 from helpers.checks.drives.calling import Function, plain_call
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import CHANGED, Requests, all_waited
-from helpers.checks.drives.values import Remote, plain
 from helpers.checks.spec import Case, Observation
 
 
@@ -48,8 +46,7 @@ def call_also(fn: Function, case: Case) -> Observation:
 def call_with_tensors(fn: Function, case: Case) -> Observation:
     """As `plain_call`; {"changed": place, "returned": value} where it wrote into an argument.
 
-    place: of the first such tensor, list or dictionary. What happens to these two in another
-    process shows only in what a second call with them gives.
+    place: of the first such tensor, list or dictionary.
     """
     given: list[tuple[int, Any, Any]] = []
 
@@ -58,17 +55,10 @@ def call_with_tensors(fn: Function, case: Case) -> Observation:
         for place, arg in enumerate(args):
             if isinstance(arg, Tensor | list | dict):
                 given.append((place, arg, arg.clone() if isinstance(arg, Tensor) else copy(arg)))
-        value = fn(*args)
-        if isinstance(fn, Remote) and any(isinstance(arg, list | dict) for arg in args):
-            again.append((plain(value), plain(fn(*args))))
-        return value
+        return fn(*args)
 
-    again: list[tuple[Any, Any]] = []
     seen = plain_call(noting, case)
     written = [place for place, arg, was in given if not _same(arg, was)]
-    # Where a tensor was written into, the second call was given another one.
-    if not written and any(not agree(first, second) for first, second in again):
-        written = [place for place, arg, _ in given if isinstance(arg, list | dict)]
     if written and not seen.trouble:
         seen.values = [{CHANGED: written[0], "returned": seen.values[0]}]
     return seen

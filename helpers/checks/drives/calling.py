@@ -8,17 +8,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from helpers.checks.drives.values import Made, Remote, plain, tensors
+from helpers.checks.drives.values import plain, tensors
 from helpers.checks.spec import Case, Driver, Observation, Place
 
 Function = Callable[..., Any]
-
-
-def made(fn: Function, make: Callable[..., Any], *args: Any) -> Any:
-    """`make(*args)`, where the learner's function is."""
-    if isinstance(fn, Remote):
-        return Made(f"{make.__module__}:{make.__qualname__}", args)
-    return make(*args)
 
 
 def plain_call(fn: Function, case: Case) -> Observation:
@@ -30,39 +23,6 @@ def plain_call(fn: Function, case: Case) -> Observation:
         return Observation(values=[plain(fn(*[tensors(a) for a in case.args[0]]))])
     except Exception as error:
         return failed(error, fn)
-
-
-def there(fn: Function, ask: Callable[..., Any], *args: Any) -> Any:
-    """`ask(*args)`, where the learner's function is: a function of this package's own that asks
-    for several values at a time."""
-    return fn.run(ask, args) if isinstance(fn, Remote) else ask(*args)
-
-
-def at_hand(fn: Function, thing: Any) -> Any:
-    """Something that was `made`, to be used by the driver as well."""
-    return fn.at_hand(thing) if isinstance(fn, Remote) else thing
-
-
-def inside(drive: Any) -> Any:
-    """Mark a driver that runs in the learner's process when it is graded: what it gives is nothing
-    but what the learner's function gives."""
-    return inside_where(lambda case: True)(drive)
-
-
-def inside_where(holds: Callable[[Case], bool]) -> Callable[[Any], Any]:
-    """Mark a driver that does so in some cases."""
-
-    def mark(drive: Any) -> Any:
-        drive.inside = holds
-        return drive
-
-    return mark
-
-
-def is_inside(drive: Any, case: Case) -> bool:
-    """Whether a driver is marked so for a case."""
-    holds = getattr(drive, "inside", None)
-    return holds is not None and bool(holds(case))
 
 
 def wrong_signature(fn: Function, arguments: int) -> Observation | None:
@@ -80,18 +40,8 @@ def wrong_signature(fn: Function, arguments: int) -> Observation | None:
     return None
 
 
-class Elsewhere(Exception):
-    """A learner's function in another process did not return. seen: how, as an observation."""
-
-    def __init__(self, seen: Observation) -> None:
-        super().__init__(seen.text)
-        self.seen = seen
-
-
 def failed(error: Exception, fn: Function, rank: int | None = None) -> Observation:
     """An exception as an observation; an exercise that is not done yet is none."""
-    if isinstance(error, Elsewhere):
-        return error.seen
     text = str(error)
     if isinstance(error, NotImplementedError) and "is not done yet" in text:
         return Observation(trouble="not done", text=text, rank=rank)

@@ -1,9 +1,11 @@
 """Drivers on ranks: on the virtual clock, or one after the other with nothing in common."""
 
+from collections.abc import Callable
 from typing import Any
 
 from helpers.checks.drives.calling import Function, failed, wrong_signature
-from helpers.checks.drives.values import Remote, plain, tensors
+from helpers.checks.drives.handed import Hands
+from helpers.checks.drives.values import plain, tensors
 from helpers.checks.spec import Case, Observation
 from helpers.engine.errors import Deadlock, RankFailed, RunError
 from helpers.engine.hosts.network import network
@@ -15,8 +17,8 @@ class Ranked:
 
     `values` are what the ranks' calls gave. arguments: how many `fn` is called with, where that
     is not `comm` and the case's. clocked: keys of what it gives that depend on how long things
-    took. The grader calls `on_rank` for each rank, with a function that is in a process of its own;
-    inside: it runs in that process itself, so that what it gives is the learner's own word.
+    took. hands: makes what is handed over, of `comm` and a rank's arguments (see `handed`), and
+    `call` has it behind `comm`. The grader calls `on_rank` for each rank in a process of its own.
     """
 
     def __init__(
@@ -24,16 +26,24 @@ class Ranked:
         call: Function,
         arguments: int | None = None,
         clocked: tuple[str, ...] = (),
-        inside: bool = False,
+        hands: Callable[..., Hands] | None = None,
     ) -> None:
-        self.call, self.arguments, self.clocked, self.inside = call, arguments, clocked, inside
+        self.call, self.arguments, self.clocked, self.hands = call, arguments, clocked, hands
 
     def __call__(self, fn: Function, case: Case) -> Observation:
-        return virtual(fn, self.call, case, self.arguments)
+        return virtual(fn, self, case)
 
-    def on_rank(self, fn: Function, comm: Any, args: tuple[Any, ...]) -> Any:
-        """One rank's part of a case: what its call gives, in plain values."""
-        return plain(self.call(fn, comm, *[tensors(a) for a in args]))
+    def on_rank(self, fn: Function, comm: Any, args: tuple[Any, ...], hands: Any = None) -> Any:
+        """One rank's part of a case: what its call gives, in plain values.
+
+        hands: a stand-in for what is handed over elsewhere.
+        """
+        given = [tensors(a) for a in args]
+        if self.hands is None:
+            return plain(self.call(fn, comm, *given))
+        mine = self.hands(comm, *given) if hands is None else None
+        value = self.call(fn, comm, mine or hands, *given)
+        return plain(value if mine is None else mine.noted(value))
 
     def wrong_signature(self, fn: Function, args: tuple[Any, ...]) -> Observation | None:
         """As the function of that name, for one rank's arguments."""
@@ -60,10 +70,9 @@ class Apart:
         only, rank = case.options.get("rank"), 0
         lists = []
         try:
-            copies = None if isinstance(fn, Remote) else Copies(fn, ())
+            copies = Copies(fn, ())
             for rank in range(case.ranks) if only is None else [only]:
-                own = fn if copies is None else copies.take()[0]
-                lists.append(self.call(own, rank, *case.args[0]))
+                lists.append(self.call(copies.take()[0], rank, *case.args[0]))
         except Exception as error:
             return failed(error, fn, rank)
         return Observation(values=[[list(items) for items in zip(*lists, strict=True)]])
@@ -97,15 +106,11 @@ in_a_row = Ranked(_in_a_row, arguments=1)
 in_place = Ranked(_in_place)  # for functions that write into their first argument
 
 
-def virtual(fn: Function, call: Function, case: Case, arguments: int | None = None) -> Observation:
-    """Run `call(fn, comm, *args)` on the virtual clock; note values, bytes, messages and trace.
-
-    arguments: how many `fn` is called with, where that is not `comm` and the case's.
-    """
+def virtual(fn: Function, drive: Ranked, case: Case) -> Observation:
+    """Run a driver on the virtual clock; note values, bytes, messages and trace."""
     from helpers.engine.virtual import run_virtual
 
-    expected = 1 + len(case.args[0]) if arguments is None else arguments
-    trouble = wrong_signature(fn, expected)
+    trouble = drive.wrong_signature(fn, case.args[0])
     if trouble:
         return trouble
     faults: dict[int, Observation] = {}
@@ -114,7 +119,7 @@ def virtual(fn: Function, call: Function, case: Case, arguments: int | None = No
     def rank(comm: Any, mine: Function) -> Any:
         note_sends(comm, sent[comm.rank])
         try:
-            return plain(call(mine, comm, *[tensors(a) for a in case.args[comm.rank]]))
+            return drive.on_rank(mine, comm, case.args[comm.rank])
         except Exception as error:
             faults[comm.rank] = failed(error, fn, comm.rank)
             raise

@@ -14,21 +14,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.drives.calling import Function, failed, inside, made, there, wrong_signature
+from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Observation
 from helpers.engine.servers.cure import Cure
 from helpers.engine.servers.rule import Decision, Push, Rule
 
-FEW = 1000  # weights; of more, their shape is looked at
 Inside = Callable[[Tensor, Any, int], Rule]  # by weights, optimizer and the number of workers
 More = Callable[[Any, Decision], dict[str, Any]]  # of a turn: by the rule and what it decided
 
 
-@inside
 def cure_turns(fn: Function, case: Case) -> Observation:
     """Drive a cure, `fn(rule, *extra)`, around a rule by the case's options."""
-    return drive(fn, case, lambda *parts: made(fn, rule_of(case), *parts))
+    return drive(fn, case, rule_of(case))
 
 
 def drive(
@@ -49,11 +47,11 @@ def drive(
         return trouble
     goals = torch.from_numpy(np.array(goals, dtype=np.float64))
     try:
-        optimizer = made(fn, PlainSgd, rate / 4 if around else rate)  # see Given
+        optimizer = PlainSgd(rate / 4 if around else rate)  # see Given
         parts = torch.zeros_like(goals[0]), optimizer, len(goals)
         rule = fn(*((around(*parts),) if around else parts), *extra)
         rule = Heavier(rule) if case.options.get("heavier") else rule
-        return Observation(values=[_turns(fn, rule, goals, list(order), more)])
+        return Observation(values=[_turns(rule, goals, list(order), more)])
     except Exception as error:
         return failed(error, fn)
 
@@ -73,8 +71,8 @@ def ask(rule: Any, method: str, *args: Any) -> dict[str, Any]:
     return {**found, "pulled": {int(each): rule.pull(int(each)) for each in decision.release}}
 
 
-def _turns(fn: Function, rule: Any, goals: Tensor, order: list[int], more: More | None) -> Any:
-    pulled: dict[int, tuple[Tensor, int]] = there(fn, start, rule)
+def _turns(rule: Any, goals: Tensor, order: list[int], more: More | None) -> Any:
+    pulled: dict[int, tuple[Tensor, int]] = start(rule)
     as_pulled = plain(pulled)
     turns: list[Any] = []
     while order:
@@ -86,15 +84,14 @@ def _turns(fn: Function, rule: Any, goals: Tensor, order: list[int], more: More 
         if gone:
             worker = -1 - worker
             pulled.pop(worker, None)
-            found = there(fn, ask, rule, "leave", worker)
+            found = ask(rule, "leave", worker)
             version = found.get("made", 0)
         else:
             weights, version = pulled.pop(worker)
             now, was = plain(weights), as_pulled[worker][0]
             if isinstance(was, np.ndarray) and not np.array_equal(now, was, equal_nan=True):
                 raise ValueError(f"the weights that worker {worker} pulled were written into")
-            gradient = _gradient(weights, goals[worker])
-            found = there(fn, ask, rule, "arrive", worker, gradient, version)
+            found = ask(rule, "arrive", worker, weights - goals[worker], version)
         decision = found["decision"]
         if not isinstance(decision, Decision):
             return [*turns, {"worker": worker, "decision": plain(decision)}]
@@ -114,16 +111,6 @@ def _turns(fn: Function, rule: Any, goals: Tensor, order: list[int], more: More 
         pulled |= found["pulled"]
         as_pulled |= plain(found["pulled"])
     return turns
-
-
-def _gradient(weights: Any, goal: Tensor) -> Any:
-    """Of a worker with this goal. Raises ValueError where many weights are not as they should be.
-
-    A grader computes with what a stranger gives: by broadcasting it could become very many.
-    """
-    if len(goal) > FEW and (not isinstance(weights, Tensor) or weights.shape != goal.shape):
-        raise ValueError(f"pull gives weights that are not of the shape {tuple(goal.shape)}.")
-    return weights - goal
 
 
 def _push(push: Any) -> Any:

@@ -1,27 +1,10 @@
 """What drivers of functions that start threads share."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
-
-from helpers.checks.drives.calling import Function
-from helpers.checks.spec import Case, Observation
-
-
-class Threaded:
-    """A driver of a function that uses a session from threads of its own.
-
-    The grader has the session on its own side: see `helpers.instructor.judge.meeting`.
-    """
-
-    def __init__(self, call: Callable[[Function, Case], Observation]) -> None:
-        self.call = call
-        self.__module__ = call.__module__  # where this driver has its name
-
-    def __call__(self, fn: Function, case: Case) -> Observation:
-        return self.call(fn, case)
 
 
 @contextmanager

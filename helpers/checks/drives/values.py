@@ -7,30 +7,6 @@ import numpy as np
 from helpers.checks.compare import Other
 
 
-class Remote:
-    """Something of a learner's that lives in another process, as a grader's driver has it.
-
-    kind: the name of its type there.
-    """
-
-    kind = ""
-
-
-class Offered:
-    """An object of a driver's that a learner's function is given, and what may be used of it."""
-
-    methods: tuple[str, ...] = ()
-    attributes: tuple[str, ...] = ()
-
-
-class Made:
-    """Stands for an object that is made where the learner's function is: its class, by
-    "module:name", and the arguments."""
-
-    def __init__(self, home: str, args: tuple[Any, ...]) -> None:
-        self.home, self.args = home, args
-
-
 def tensors(value: Any) -> Any:
     """The case's arrays as torch tensors of the learner's own, also inside lists and dicts."""
     if isinstance(value, np.ndarray):
@@ -72,4 +48,4 @@ def plain(value: Any, depth: int = 0) -> Any:
         held = value.detach().cpu()
         floats = held.is_floating_point() and held.itemsize == 1  # which numpy has no types for
         return (held.float() if floats or held.dtype == torch.bfloat16 else held).numpy().copy()
-    return Other(value.kind if isinstance(value, Remote) else type(value).__name__)
+    return Other(type(value).__name__)

@@ -1,41 +1,46 @@
-"""One case of one exercise in the submission's processes."""
+"""One case of one exercise in the submission's processes.
+
+The driver runs there, beside the answer. What it gives is a stranger's values, compared here with
+the right ones; what is handed over is computed here, and ranks talk over the judge's network.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
 from helpers.checks.compare import Other
 from helpers.checks.drives.built import Built
-from helpers.checks.drives.calling import failed, is_inside
+from helpers.checks.drives.handed import Handed, told
 from helpers.checks.drives.ranks import Apart, Ranked, clock_of
-from helpers.checks.drives.threads import Threaded
+from helpers.checks.drives.values import plain, tensors
 from helpers.checks.spec import Case, Exercise, Observation
 from helpers.engine.own_time import PATIENCE
-from helpers.instructor.judge.asking import ask
 from helpers.instructor.judge.budgets import Clock
-from helpers.instructor.judge.built import observe_built
-from helpers.instructor.judge.channel import Channel, Violation
-from helpers.instructor.judge.exchange import Exchange
-from helpers.instructor.judge.handing import Handing
-from helpers.instructor.judge.meeting import observe_meeting
+from helpers.instructor.judge.channel import (
+    Channel,
+    Lane,
+    Threads,
+    Violation,
+    observed,
+    without_end,
+)
 from helpers.instructor.judge.network import observe_ranks
-from helpers.instructor.judge.remote import RemoteFunction, Talk
-from helpers.instructor.judge.replies import without_end
 from helpers.instructor.judge.session import Session
-from helpers.worker.encoding import Malformed, encode
+from helpers.instructor.sandbox.visible import driver_name
+from helpers.worker.encoding import encode
 from helpers.worker.frames import Closed, Late
 
 OVER = "used up the time of all its cases"
+_STRANGE = Observation(values=[Other("value that no driver gives")])
 
 
 def observe(
-    exercise: Exercise, case: Case, session: Session, clock: Clock, inside: bool = False
+    exercise: Exercise, case: Case, session: Session, clock: Clock, alone: bool = False
 ) -> Observation:
     """What the submission does in one case, a function's value or a run of ranks.
 
-    inside: by the word of its own process, as a learner's check has it; for hints.
+    alone: by the word of its own process, as a learner's check has it; for hints.
     After trouble its processes are in no known state: they are ended.
     """
     channels = [] if clock.hopeless else session.channels(case.ranks)
@@ -46,7 +51,7 @@ def observe(
     seconds = clock.call
     if seconds <= 0:
         return Observation(trouble="timeout", text=OVER)
-    seen = _observe(channels, exercise, case, session, seconds, inside)
+    seen = _observe(channels, exercise, case, session, seconds, alone)
     clock.take(max(channel.settle() for channel in channels))
     if seen.trouble == "not judged":
         clock.not_judged()
@@ -61,87 +66,105 @@ def _observe(
     case: Case,
     session: Session,
     seconds: float,
-    inside: bool,
+    alone: bool,
 ) -> Observation:
     """By the exercise's kind of driver."""
     drive = exercise.drive
     if isinstance(drive, Ranked):
-        return observe_ranks(channels, drive, exercise.function, case, seconds, inside)
+        return observe_ranks(channels, exercise, drive, case, seconds, alone)
     if isinstance(drive, Apart):
-        return observe_apart(channels, exercise, case, seconds, inside)
+        return _observe_apart(channels, exercise, case, seconds)
     if isinstance(drive, Built):
-        return observe_built(exercise, drive, case, session, seconds)
-    if inside or is_inside(drive, case):
-        seen = _ask_case(channels[0], exercise, case, seconds)
-        if not inside:
-            seen.values = without(seen.values, exercise.unseen)
-            seen.values = [_seen(exercise, each) for each in seen.values]
+        return _observe_built(exercise, drive, case, session, seconds)
+    if isinstance(drive, Handed) and not alone:
+        return _observe_handed(channels[0], exercise, drive, case, seconds)
+    return _ask_case(channels[0], exercise, case, seconds, local=True)
+
+
+def _observe_handed(
+    channel: Channel, exercise: Exercise, drive: Handed, case: Case, seconds: float
+) -> Observation:
+    """One case of a function that is handed others, which are called here."""
+    (args,) = case.args
+    hands = drive.hands(*tensors(args))
+    blind = replace(case, args=(told(args, drive.hands),))
+    seen = _ask_case(channel, exercise, blind, seconds, hands=hands)
+    if len(seen.values) == 1:
+        try:
+            seen.values = [plain(hands.noted(seen.values[0]))]
+        except Exception:  # the value may be anything at all
+            return _STRANGE
+    return seen
+
+
+def _observe_built(
+    exercise: Exercise, drive: Built, case: Case, session: Session, seconds: float
+) -> Observation:
+    """One case of a function that builds a graph, which is then run elsewhere.
+
+    The submission's process is told what it needs for building. What it gives is data: the clean
+    process has the case, without the facts, and tells what the graph does.
+    """
+    (mine,) = session.channels(1)
+    seen = _ask_case(mine, exercise, drive.told(case), seconds)
+    if seen.trouble:
         return seen
-    if isinstance(drive, Threaded):
-        return observe_meeting(channels[0], exercise, case, seconds)
-    return drive_case(channels[0], exercise, case, seconds)
+    if len(seen.values) != 1 or type(seen.values[0]) is not dict:
+        return _STRANGE
+    left, built = seconds - mine.taken(), encode(seen.values[0])
+    return _ask_case(session.clean(), exercise, case, left, do="look", built=built)
 
 
-def without(value: Any, unseen: Container[str]) -> Any:
-    """A value without what decides no points: None stands for it."""
-    if type(value) in (list, tuple):
-        return type(value)(without(each, unseen) for each in value)
-    if type(value) is dict:
-        return {k: None if k in unseen else without(v, unseen) for k, v in value.items()}
-    return value
-
-
-def observe_apart(
-    channels: list[Channel],
-    exercise: Exercise,
-    case: Case,
-    seconds: float,
-    inside: bool = False,
+def _observe_apart(
+    channels: list[Channel], exercise: Exercise, case: Case, seconds: float
 ) -> Observation:
     """One case of a function that is told its rank: each rank's calls in a process of its own."""
     lists: list[Any] = []
     for rank, channel in enumerate(channels):
         mine = replace(case, options={**case.options, "rank": rank})
-        seen = (_ask_case if inside else drive_case)(channel, exercise, mine, seconds)
+        seen = _ask_case(channel, exercise, mine, seconds)
         seconds -= channel.taken()
         if seen.trouble:
             return seen if seen.trouble == "signature" else replace(seen, rank=rank)
         lists.append(seen.values[0] if seen.values else None)
     if not all(type(items) is list and len(items) == len(lists[0]) for items in lists):
-        return Observation(values=[Other("value that no driver gives")])
+        return _STRANGE
     if not all(type(item) is list and len(item) == 1 for items in lists for item in items):
-        return Observation(values=[Other("value that no driver gives")])
+        return _STRANGE
     return Observation(values=[[[item[0] for item in items] for items in zip(*lists, strict=True)]])
 
 
-def drive_case(channel: Channel, exercise: Exercise, case: Case, seconds: float) -> Observation:
-    """One case of an ordinary function: the driver here, the function in its process."""
-    handing = Handing(None, None)
-    exchange = Exchange(channel, handing, {})
-    fn = RemoteFunction(Talk(exchange, handing, None), exercise.function)
-    try:
-        number = channel.begin(seconds)
-        channel.send({"do": "case", "call": number, "function": exercise.function, "rank": None})
-        seen = exercise.drive(fn, case)
-        channel.send({"lane": 0, "last": True})
-        return seen
-    except (Late, Closed, Violation, Malformed) as error:
-        return without_end(error)
-    except Exception as error:  # a driver's, at what the function gave
-        return failed(error, fn)
-
-
-def _ask_case(channel: Channel, exercise: Exercise, case: Case, seconds: float) -> Observation:
+def _ask_case(
+    channel: Channel,
+    exercise: Exercise,
+    case: Case,
+    seconds: float,
+    hands: Any = None,
+    do: str = "call",
+    **details: Any,
+) -> Observation:
     """One case of an ordinary function, in one process."""
     args, options = encode(list(case.args[0])), encode(dict(case.options))
-    return ask(channel, exercise, "call", seconds, args=args, options=options)
+    asked = {"args": args, "options": options, **details}
+    return _ask(channel, exercise, do, seconds, hands, **asked)
 
 
-def _seen(exercise: Exercise, value: Any) -> Any:
-    """What a driver in the submission's process gives, without what it alone could know."""
-    if type(value) is not dict:
-        return value
-    return {key: None if key in exercise.unseen else held for key, held in value.items()}
+def _ask(
+    channel: Channel, exercise: Exercise, do: str, seconds: float, hands: Any = None, **details: Any
+) -> Observation:
+    """One request to one process, and what comes of it."""
+    try:
+        number = channel.begin(seconds)
+        call = {"do": do, "call": number, "function": exercise.function}
+        at_once = hands is not None and hands.at_once
+        told = {"drive": driver_name(exercise.drive), "at once": at_once, **details}
+        channel.send({**call, **told})
+        seen = observed((Threads if at_once else Lane)(channel, hands).serve(), real=do == "real")
+        if at_once:
+            channel.send({"lane": 0, "last": True})
+        return seen
+    except (Late, Closed, Violation) as error:
+        return without_end(error)
 
 
 def observe_on_real_ranks(
@@ -158,7 +181,7 @@ def observe_on_real_ranks(
     asked = clock_of(case).get("network")
     hosts = list(asked.hosts) if asked else None
     last = PATIENCE * seconds  # what ends in time ends from here
-    seen = ask(channels[0], exercise, "real", seconds, args=args, hosts=hosts, limit=last)
+    seen = _ask(channels[0], exercise, "real", seconds, args=args, hosts=hosts, limit=last)
     if seen.trouble:
         session.give_up(seen.trouble in ("timeout", "died"))
     return seen

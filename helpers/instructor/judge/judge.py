@@ -6,12 +6,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from helpers.checks import of_lesson
 from helpers.checks.apart import observe_here
-from helpers.checks.drives.built import Built
-from helpers.checks.judging import judge
+from helpers.checks.judging import is_right, judge
 from helpers.checks.report import parts_of
 from helpers.checks.spec import Case, Exercise, Observation, Verdict
 from helpers.instructor import mistakes
@@ -23,6 +21,7 @@ from helpers.instructor.judge.notebook import Unreadable, code_cells
 from helpers.instructor.judge.real import differs_on_real_ranks
 from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import Sandbox
+from helpers.instructor.seen import is_right_outside
 
 SANDBOXES = 5  # of a slot: with more ranks than these, some share one
 
@@ -85,15 +84,11 @@ class Judge:
             clock = Clock(self.budgets)
             # Hidden cases come after everything of which a hint is told: no hint can hold them.
             shown = [self._visible(e, session, clock) for e in self.exercises]
-            pairs = list(zip(self.exercises, shown, strict=True))
-            remarks = {
-                exercise.number: _remark(exercise, session, clock)
-                for exercise, grade in pairs
-                if grade is None and exercise.unseen
-            }
             grades = [
-                grade or self._hidden(e, session, clock, seed, remarks.get(e.number))
-                for e, grade in pairs
+                found
+                if isinstance(found, ExerciseGrade)
+                else self._hidden(e, session, clock, seed, found)
+                for e, found in zip(self.exercises, shown, strict=True)
             ]
             grades += self._parts(path, session, seed, clock)
         finally:
@@ -136,27 +131,36 @@ class Judge:
         made = SubmissionGrade(submission, self.lesson, seed, self.mode, noted, note)
         return Graded(made, time.monotonic() - begun, crashes)
 
-    def _visible(self, exercise: Exercise, session: Session, clock: Clock) -> ExerciseGrade | None:
-        """The lesson's own cases of an exercise, one call at a time; None where all are right."""
+    def _visible(
+        self, exercise: Exercise, session: Session, clock: Clock
+    ) -> ExerciseGrade | Verdict | None:
+        """The lesson's own cases of an exercise, one call at a time.
+
+        Where all are right, what a learner's own check would say all the same, or None.
+        """
         if clock.up:
             return verdicts.out_of_time(exercise)
         state = session.states()[exercise.function]
         if state.what != "there":
             return verdicts.without_call(exercise, state)
         clock.exercise()
-        shown = exercise.cases(0)
-        for number, case in enumerate(shown, 1):
+        remark = None
+        for case in exercise.cases(0):
             seen = observe(exercise, case, session, clock)
+            right = is_right_outside(exercise, case, seen)
+            if right and (remark or is_right(exercise, case, seen)):
+                continue
             verdict = judge(exercise, case, seen, run=observe_here)
-            if verdict.status != "passed":
-                again = shown[0 if exercise.unseen else number - 1 : number]
-                # Where all of it is seen, the mistake is known.
-                known = isinstance(exercise.drive, Built) or (
-                    verdict.mistake and not exercise.unseen and not _lacks(seen.values)
-                )
-                told = None if seen.trouble or known else _hint(exercise, again, session, clock)
-                return verdicts.on_visible(exercise, case, seen, told or verdict)
-        return None
+            if right:
+                remark = verdict
+                continue
+            if _lies_elsewhere(exercise) and not seen.trouble:
+                verdict = _hint(exercise, [case], session, clock) or verdict
+            return verdicts.on_visible(exercise, case, seen, verdict)
+        if remark is None and _lies_elsewhere(exercise):
+            clock.exercise()
+            remark = _hint(exercise, exercise.cases(0), session, clock)
+        return remark
 
     def _hidden(
         self,
@@ -182,8 +186,10 @@ class Judge:
                 # It went well on the lesson's cases: what another answer has left may have had the
                 # sandbox ended.
                 again, seen = True, observe(exercise, case, session, clock)
-            verdict = judge(exercise, case, seen, run=observe_here)
-            if verdict.status != "passed":
+            if not is_right_outside(exercise, case, seen):
+                if remark is not None and not seen.trouble:  # known before, and decisive here
+                    return verdicts.on_hidden(exercise, seen, remark, remark)
+                verdict = judge(exercise, case, seen, run=observe_here)
                 told = None if seen.trouble else _afresh(exercise, session, clock)
                 return verdicts.on_hidden(exercise, seen, verdict, told)
             right.append((case, seen))
@@ -194,11 +200,9 @@ class Judge:
         return verdicts.passed(exercise, remark)
 
 
-def _lacks(values: Any) -> bool:
-    """Whether a driver has left something open, which a learner's own check may know."""
-    if isinstance(values, dict):
-        return any(value is None for value in values.values())
-    return isinstance(values, list) and any(map(_lacks, values))
+def _lies_elsewhere(exercise: Exercise) -> bool:
+    """Whether a learner's own check sees from inside what is handed over, and the grader not."""
+    return getattr(exercise.drive, "hands", None) is not None
 
 
 def _afresh(exercise: Exercise, session: Session, clock: Clock) -> Verdict | None:
@@ -207,21 +211,15 @@ def _afresh(exercise: Exercise, session: Session, clock: Clock) -> Verdict | Non
     return _hint(exercise, exercise.cases(0), session, clock)
 
 
-def _remark(exercise: Exercise, session: Session, clock: Clock) -> Verdict | None:
-    """What a learner's own check says to an answer that is right for all that the judge sees."""
-    clock.exercise()
-    return _hint(exercise, exercise.cases(0), session, clock)
-
-
 def _hint(
     exercise: Exercise, shown: Sequence[Case], session: Session, clock: Clock
 ) -> Verdict | None:
     """What a learner's own check says to an answer in cases that the lesson shows, if it is wrong.
 
-    It sees more than the judge, and all of that is the submission's own word: it decides nothing.
+    All of that is the submission's own word: it decides nothing.
     """
     for case in shown:
-        seen = observe(exercise, case, session, clock, inside=True)
+        seen = observe(exercise, case, session, clock, alone=True)
         if seen.trouble:
             return None
         verdict = judge(exercise, case, seen, run=observe_here)

@@ -1,8 +1,12 @@
-"""Tensors on their way between sandboxes, checked before anything is made."""
+"""Tensors between sandboxes, in messages and in the memory of `comm.shared`."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import math
+import mmap
+import os
 import re
 from typing import Any
 
@@ -67,3 +71,58 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     if math.prod(max(n, 1) for n in sizes) > MAX_BYTES:
         raise Violation("a tensor that is too large")
     return sizes
+
+
+class Buffers:
+    """Memory that the judge makes and the ranks of one run map."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._made: dict[int, tuple[Any, int]] = {}
+
+    def shared(self, comm: Any, shape: Any, dtype: Any = None) -> list[Any]:
+        """As the engine's `comm.shared`: its tensors lie in memory that processes can map."""
+        whole_list: list[Any] = type(comm).shared(comm, shape, dtype)  # it holds the meeting
+        if id(whole_list[0]) not in self._made:
+            self._lend(whole_list)
+        return whole_list
+
+    def share(self, comm: Any, shape: Any, dtype: Any) -> int:
+        """One rank's call of shared(): the file descriptor for it, the same one for every rank.
+
+        Raises ValueError where the ranks differ or the memory would be too large.
+        """
+        if type(dtype) is not str or dtype not in ITEMS:
+            raise Violation("no type")
+        kind, sizes = getattr(torch, dtype), shape_of(shape)
+        nbytes = self.size * math.prod(sizes) * ITEMS[dtype]
+        if nbytes + sum(os.fstat(fd).st_size for _, fd in self._made.values()) > MAX_BYTES:
+            raise ValueError(f"Shared buffers of {nbytes:,} bytes are more than a grader lends.")
+        return self._made[id(self.shared(comm, sizes, kind)[0])][1]
+
+    def _lend(self, whole_list: list[Any]) -> None:
+        first = whole_list[0]
+        nbytes = self.size * first.numel() * first.element_size()
+        fd = memory(max(nbytes, 1))
+        held = mmap.mmap(fd, max(nbytes, 1))
+        for number, each in enumerate(whole_list):
+            if each.numel():
+                where = {"count": each.numel(), "offset": number * nbytes // self.size}
+                flat = torch.frombuffer(held, dtype=each.dtype, **where)
+                each.data = flat.reshape(each.shape)
+        self._made[id(first)] = whole_list, fd
+
+    def close(self) -> None:
+        """Close the judge's end; the ranks keep what they have mapped."""
+        for _, fd in self._made.values():
+            os.close(fd)
+        self._made.clear()
+
+
+def memory(nbytes: int) -> int:
+    """New memory that processes can share, as a descriptor: zeros, of this size for good."""
+    fd = os.memfd_create("shared", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, nbytes)
+    with contextlib.suppress(OSError):  # without seals a rank could cut it under the others
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return fd

@@ -8,26 +8,25 @@ child says of itself is worth no more than a function's return value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import Any
 
-from helpers.checks.compare import Other
-from helpers.checks.drives.calling import failed
+from helpers.checks.drives.handed import told
 from helpers.checks.drives.ranks import Ranked, clock_of, returned
-from helpers.checks.spec import Case, Observation
+from helpers.checks.drives.requests import OPEN
+from helpers.checks.drives.values import plain, tensors
+from helpers.checks.spec import Case, Exercise, Observation
 from helpers.engine.errors import Deadlock, RankFailed
 from helpers.engine.virtual import run_virtual
-from helpers.instructor.drivers import driver_name
-from helpers.instructor.judge.channel import Channel, Violation
-from helpers.instructor.judge.exchange import Exchange, Record
-from helpers.instructor.judge.handing import Handing
-from helpers.instructor.judge.messages import Packed, header_of, whole
-from helpers.instructor.judge.remote import RemoteFunction, Talk
-from helpers.instructor.judge.replies import observed, without_end
-from helpers.instructor.judge.shared_memory import Buffers
+from helpers.instructor.judge.channel import Channel, Lane, Violation, observed, without_end
+from helpers.instructor.judge.messages import Buffers, Packed, header_of, whole
+from helpers.instructor.sandbox.visible import driver_name
+from helpers.instructor.seen import SEEN
 from helpers.worker.encoding import Malformed, decode, encode
 from helpers.worker.frames import Closed, Late
+
+_RECEIVING, _TOLD = "receiving", ("told", "pushed")
 
 
 class Ended(Exception):
@@ -40,23 +39,26 @@ class Ended(Exception):
 
 def observe_ranks(
     channels: Sequence[Channel],
+    exercise: Exercise,
     drive: Ranked,
-    function: str,
     case: Case,
     seconds: float,
-    inside: bool = False,
+    alone: bool = False,
 ) -> Observation:
     """Run one case on the ranks behind these channels; what they did, as the judge saw it.
 
-    seconds: for each rank, of its own time. inside: the driver runs in the children, whose word it
-    is then. After trouble the children are in no known state: end them.
+    seconds: for each rank, of its own time. alone: what is handed over is in the children, too.
+    After trouble the children are in no known state: end them.
     """
     buffers = Buffers(case.ranks)
-    ranks = [Proxy(channel, case.ranks, buffers, inside or drive.inside) for channel in channels]
+    ranks = [Proxy(channel, case.ranks, buffers) for channel in channels]
+    call = {"do": "rank", "function": exercise.function, "drive": driver_name(drive)}
 
     def body(comm: Any) -> None:
         args = case.args[comm.rank]
-        ranks[comm.rank].run(comm, drive, function, args, seconds)
+        hands = None if alone or drive.hands is None else drive.hands(comm, *map(tensors, args))
+        asked = {**call, "args": encode(list(told(args, hands))), "local": alone}
+        ranks[comm.rank].run(comm, asked, hands, seconds, SEEN.get(exercise.number, {}))
 
     try:
         results = run_virtual(
@@ -80,75 +82,78 @@ class Proxy:
     value: what the rank gave. sent: to whom its own thread sent, in order.
     """
 
-    def __init__(self, channel: Channel, size: int, buffers: Buffers, inside: bool) -> None:
-        self.channel, self.size, self.buffers, self.inside = channel, size, buffers, inside
+    def __init__(self, channel: Channel, size: int, buffers: Buffers) -> None:
+        self.channel, self.size, self.buffers = channel, size, buffers
         self.value: Any = None
         self.sent: list[int] = []
 
     def run(
-        self, comm: Any, drive: Ranked, function: str, args: tuple[Any, ...], seconds: float
+        self, comm: Any, asked: dict[str, Any], hands: Any, seconds: float, keys: Container[str]
     ) -> None:
-        """One rank from its call to its return. Raises Ended."""
-        handing = Handing(comm, self.buffers)
+        """One rank from its call to its return. keys: what it says of its messages, which the
+        judge saw itself. Raises Ended."""
         comm.shared = partial(self.buffers.shared, comm)
-        lane = Lane(self, comm, handing, {})
-        call = {"function": function, "rank": comm.rank, "hosts": list(comm.hosts)}
+        lane = RankLane(self, comm, hands)
         try:
             number = self.channel.begin(seconds)
-            if self.inside:
-                told = {"drive": driver_name(drive), "args": encode(list(args))}
-                self.channel.send({"do": "rank", "call": number, **call, **told})
-                op, said = lane.serve("return", "trouble")
-                if op == "trouble":
-                    raise Ended(observed(said, comm.rank))
-                self.value = _value(said)
-            else:
-                self.channel.send({"do": "case", "call": number, **call})
-                fn = RemoteFunction(Talk(lane, handing, comm.rank), function)
-                self.value = _driven(drive, fn, comm, args)
+            at = {"rank": comm.rank, "hosts": list(comm.hosts)}
+            self.channel.send({**asked, "call": number, **at})
+            seen = observed(lane.serve(), comm.rank)
+            if seen.trouble:
+                raise Ended(seen)
+            if len(seen.values) != 1:
+                raise Violation("no value of a rank")
+            value = seen.values[0] if hands is None else _noted(hands, seen.values[0])
+            self.value = lane.by_messages(value, keys)
             comm.finish()
-            if lane.behind or not self.inside:
+            if lane.behind:
                 self.channel.send({"lane": 0, "last": True})
         except (Late, Closed, Violation, Malformed) as error:
-            raise ended(error, comm.rank) from None
+            raise Ended(without_end(error, comm.rank)) from None
 
 
-def _driven(drive: Ranked, fn: RemoteFunction, comm: Any, args: tuple[Any, ...]) -> Any:
-    """What a driver gives. Raises Ended where it, or the function, did not come to an end."""
+def _noted(hands: Any, value: Any) -> Any:
+    """What a rank gave, with what was seen of what was handed over."""
     try:
-        return drive.on_rank(fn, comm, args)
-    except Ended:
-        raise
-    except Exception as error:
-        # The function's own, or the driver's at what the function gave, as in a learner's check.
-        raise Ended(failed(error, fn, comm.rank)) from None
+        return plain(hands.noted(value))
+    except Exception:  # the value may be anything at all
+        raise Violation("no value of this driver") from None
 
 
-def ended(error: Exception, rank: int) -> Ended:
-    """How a rank ended whose connection gave this error."""
-    return Ended(without_end(error, rank))
+def _seen_open(value: Any, key: str, seen: int) -> Any:
+    """What a rank gave, with what is right under a key: how many communications it left open."""
+    if type(value) is dict and key in value:
+        if bool(value[key]) == bool(seen):
+            return value
+        return value["returned"] if value.keys() == {key, "returned"} else {**value, key: seen}
+    if type(value) is dict and "returned" in value:
+        return {**value, "returned": _seen_open(value["returned"], key, seen)}
+    if type(value) is list and value and all(type(e) is dict and key in e for e in value):
+        if any(each[key] for each in value) == bool(seen):
+            return value
+        return [*({**each, key: 0} for each in value[:-1]), {**value[-1], key: seen}]
+    return {key: seen, "returned": value} if seen else value
 
 
-def _value(args: list[Any]) -> Any:
-    try:
-        return decode(args[0] if len(args) == 1 else None)
-    except Malformed as error:
-        return Other(f"value that cannot be taken: {error}")
-
-
-class Lane(Exchange):
+class RankLane(Lane):
     """A rank's own thread (lane 0) or its communication thread (lane 1): its requests, in turn."""
 
-    def __init__(
-        self, rank: Proxy, comm: Any, handing: Handing, records: dict[int, Record], lane: int = 0
-    ) -> None:
-        super().__init__(rank.channel, handing, records, lane)
-        self.rank, self.comm = rank, comm
-        self.behind: Lane | None = None
+    def __init__(self, rank: Proxy, comm: Any, hands: Any, lane: int = 0) -> None:
+        super().__init__(rank.channel, hands, lane, comm)
+        self.rank = rank
+        self.behind: RankLane | None = None
         self._under_way: dict[int, Any] = {}
+        self._open: dict[str, set[int]] = {OPEN: set(), _RECEIVING: set()}
+        self._told: list[Packed] = []
 
-    def own_comm(self) -> Any:
-        return self.comm
+    def by_messages(self, value: Any, keys: Container[str]) -> Any:
+        """What a rank gave, where what it says of its messages is what was seen of them here."""
+        for key, numbers in self._open.items():
+            value = _seen_open(value, key, len(numbers)) if key in keys else value
+        for key in _TOLD:
+            if key in keys and type(value) is dict and key in value:
+                value = {**value, key: [plain(each.unpacked()) for each in self._told]}
+        return value
 
     def attempt(self, do: Callable[..., Any], *args: Any) -> Any:
         """Do something that may be refused in words, which are the child's answer then."""
@@ -159,16 +164,20 @@ class Lane(Exchange):
             return _REFUSED
 
     def isend(self, number: Any, to: Any, message: Any) -> None:
-        to, header = whole(to, self.rank.size), header_of(message)
-        self._begin(number, self.comm.isend(Packed(header, message), to))
+        to, packed = whole(to, self.rank.size), Packed(header_of(message), message)
+        self._begin(number, self.comm.isend(packed, to))
+        self._open[OPEN].add(number)
         if self.lane == 0:
             self.rank.sent.append(to)
+            self._told.append(packed)
 
     def irecv(self, number: Any, source: Any) -> None:
         self._begin(number, self.comm.irecv(whole(source, self.rank.size)))
+        self._open[_RECEIVING].add(number)
 
     def wait(self, number: Any, answer: Any) -> None:
         got = self._take(number).wait()
+        self._seen(number)
         if answer:
             self.answer(got)
 
@@ -176,7 +185,10 @@ class Lane(Exchange):
         number = whole(number, 2**31)
         if number not in self._under_way:
             raise Violation("a communication that there is not")
-        self.answer(self._under_way[number].done())
+        found = bool(self._under_way[number].done())
+        if found:
+            self._seen(number)
+        self.answer(found)
 
     def barrier(self, answer: Any) -> None:
         self.comm.barrier()
@@ -204,16 +216,21 @@ class Lane(Exchange):
 
         def function(comm: Any) -> None:
             if self.behind is None:
-                self.behind = Lane(self.rank, comm, self.handing, self.records, 1)
+                self.behind = RankLane(self.rank, comm, self.hands, 1)
             try:
                 self.rank.channel.send({"lane": 1, "begin": True})
                 self.behind.serve("ended")
             except (Late, Closed, Violation, Malformed) as error:
-                raise ended(error, comm.rank) from None
+                raise Ended(without_end(error, comm.rank)) from None
 
         function.__name__ = name[:80]  # for the trace
         self._begin(number, self.comm.background(function))
         self.answer(None)
+
+    def _seen(self, number: int) -> None:
+        """Somebody has waited for a communication."""
+        for numbers in self._open.values():
+            numbers.discard(number)
 
     def _begin(self, number: Any, request: Any) -> None:
         number = whole(number, 2**31)
@@ -229,20 +246,18 @@ class Lane(Exchange):
 
 
 _REFUSED = object()
-Lane.requests = {
-    **Exchange.requests,
-    **{
-        do.__name__: do
-        for do in (
-            Lane.isend,
-            Lane.irecv,
-            Lane.wait,
-            Lane.done,
-            Lane.barrier,
-            Lane.time,
-            Lane.compute,
-            Lane.shared,
-            Lane.background,
-        )
-    },
+RankLane.requests = {
+    do.__name__: do
+    for do in (
+        RankLane.hand,
+        RankLane.isend,
+        RankLane.irecv,
+        RankLane.wait,
+        RankLane.done,
+        RankLane.barrier,
+        RankLane.time,
+        RankLane.compute,
+        RankLane.shared,
+        RankLane.background,
+    )
 }

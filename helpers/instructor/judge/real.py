@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from helpers.checks.compare import agree
@@ -11,6 +11,7 @@ from helpers.checks.spec import Case, Exercise, Observation
 from helpers.instructor.judge.budgets import Clock
 from helpers.instructor.judge.calls import observe_on_real_ranks
 from helpers.instructor.judge.session import Session
+from helpers.instructor.seen import HINTS, SEEN
 
 _TRIES = 2  # a process may end for want of memory; a wrong answer is wrong twice
 
@@ -36,7 +37,7 @@ def differs_on_real_ranks(
     real: Observation | None = None
     for _ in range(_TRIES):
         real = observe_on_real_ranks(exercise, case, session, clock.budgets.real)
-        if not real.trouble and _same(real.values, virtual.values, exercise.drive.clocked):
+        if not real.trouble and _same(exercise, real.values, virtual.values):
             return None
         if real.trouble == "not judged":
             clock.not_judged()
@@ -45,23 +46,18 @@ def differs_on_real_ranks(
     return real
 
 
-def _same(real: Sequence[Any], virtual: Sequence[Any], clocked: Sequence[str]) -> bool:
-    """Whether ranks did the same, as far as the judge saw it and it does not depend on time."""
-    seen = _without(virtual, clocked)
-    return agree(seen, list(real), tuple(_keys(seen)))
+def _same(exercise: Exercise, real: Sequence[Any], virtual: Sequence[Any]) -> bool:
+    """Whether ranks did the same, but for what depends on time and what decides nothing."""
+    number, drive = exercise.number, exercise.drive
+    keys = {*drive.clocked, *HINTS.get(number, ()), *SEEN.get(number, ())}  # type: ignore[attr-defined]
+    return agree(_without(list(virtual), keys), _without(list(real), keys))
 
 
-def _without(value: Any, clocked: Sequence[str]) -> Any:
-    """The same plain value with None for what depends on time."""
+def _without(value: Any, keys: Container[str]) -> Any:
+    """A plain value without these keys, and without what was told around it."""
     if isinstance(value, dict):
-        return {k: None if k in clocked else _without(v, clocked) for k, v in value.items()}
+        left = {k: _without(v, keys) for k, v in value.items() if k not in keys}
+        return left["returned"] if left.keys() == {"returned"} else left
     if isinstance(value, list | tuple):
-        return type(value)(_without(each, clocked) for each in value)
+        return type(value)(_without(each, keys) for each in value)
     return value
-
-
-def _keys(value: Any) -> set[Any]:
-    """The keys of all dictionaries in a plain value: where one holds None, nobody saw it."""
-    if isinstance(value, dict):
-        return set(value).union(*map(_keys, value.values()))
-    return set().union(*map(_keys, value)) if isinstance(value, list | tuple) else set()

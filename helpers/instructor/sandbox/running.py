@@ -30,9 +30,8 @@ _MESSAGE = 4096
 class Running:
     """A sandbox from its start to its end; start it in the main thread.
 
-    It loads the frameworks while this process goes on; `ready` waits for that. random_states: where
-    they lie in each of its processes, as it said before any submission was in it.
-    Raises SandboxError where the command cannot be made.
+    It loads the frameworks while this process goes on; `ready` waits for that. Raises SandboxError
+    where the command cannot be made.
     """
 
     def __init__(self, lesson: str, mode: Mode, limits: Limits, uid: int) -> None:
@@ -41,7 +40,6 @@ class Running:
         self._control, theirs = socket.socketpair()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._is_ready = False
-        self.random_states: dict[str, tuple[int, int]] = {}
         try:
             with theirs:
                 command, environment, cwd = self._command(lesson, limits, uid, theirs.fileno())
@@ -83,8 +81,7 @@ class Running:
             return
         self._control.settimeout(_START_SECONDS)
         try:
-            self.random_states = json.loads(self._control.recv(_MESSAGE))["ready"]
-            self._is_ready = True
+            self._is_ready = bool(json.loads(self._control.recv(_MESSAGE))["ready"])
         except (OSError, ValueError, KeyError):
             self._is_ready = False
         if not self._is_ready:

@@ -7,10 +7,8 @@ import os
 import socket
 from dataclasses import dataclass
 
-from helpers.checks.random_states import States
 from helpers.instructor.grades import Mode
 from helpers.instructor.sandbox.errors import SandboxError
-from helpers.instructor.sandbox.held import held, random_states
 from helpers.instructor.sandbox.limits import LIMITS, Limits
 from helpers.instructor.sandbox.running import Running
 from helpers.instructor.sandbox.users import user_of
@@ -32,17 +30,6 @@ class Child:
     def processes(self) -> list[int]:
         """The processes of its sandbox, by their numbers outside."""
         return inside(self.sandbox)
-
-    def held(self, lent: int = 0) -> int | None:
-        """Bytes that its sandbox holds, in memory and files, without what was lent to it.
-
-        None where the system does not tell.
-        """
-        return held(self.sandbox, lent)
-
-    def random_states(self) -> States | None:
-        """Its global random states; None where its memory cannot be read from here."""
-        return random_states(self.sandbox, self.pid)
 
 
 class Sandbox:
@@ -70,11 +57,6 @@ class Sandbox:
     def pid(self) -> int | None:
         """The process, outside, with which everything in it ends; None where it does not run."""
         return self._running.process.pid if self._running is not None else None
-
-    @property
-    def random_places(self) -> dict[str, tuple[int, int]]:
-        """Where the global random states lie in each of its processes; {} where it does not run."""
-        return self._running.random_states if self._running is not None else {}
 
     def prepare(self) -> None:
         """Begin to start it where it does not run; nothing waits for that before `fork` does.

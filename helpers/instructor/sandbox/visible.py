@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import helpers
 from helpers.checks import of_lesson, provided
-from helpers.instructor.drivers import driver_name
+from helpers.checks.drives.ranks import Apart, Ranked
 from helpers.instructor.prune import Modules, file_of, sources
 from helpers.rooms import HERE, folder, rooms
 
@@ -60,3 +62,12 @@ def _chosen(lesson: str) -> Iterator[Path]:
     homes = [PACKAGE.parent / file_of(module) for module in provided(lesson)]
     yield from dict.fromkeys(home.parent / "__init__.py" for home in homes)
     yield from homes
+
+
+def driver_name(drive: Any) -> str:
+    """A driver as "module:name"."""
+    home = (drive.call if isinstance(drive, Ranked | Apart) else drive).__module__
+    for name, value in vars(sys.modules[home]).items():
+        if value is drive:
+            return f"{home}:{name}"
+    raise LookupError(f"The driver {drive!r} is no name of {home}.")

@@ -35,10 +35,6 @@ class Watched(Protocol):
     def pid(self) -> int | None:
         """Of its first process."""
 
-    @property
-    def random_places(self) -> dict[str, tuple[int, int]]:
-        """Where its first process has its random states."""
-
     def overdone(self, trouble: str) -> None:
         """End it, and say why."""
 

@@ -15,7 +15,7 @@ from helpers.instructor.grades import SubmissionGrade
 from helpers.instructor.judge import Judge
 from helpers.instructor.judge import judge as judge_module
 from helpers.instructor.judge.budgets import BUDGETS, Budgets, Clock
-from helpers.instructor.judge.calls import OVER, without
+from helpers.instructor.judge.calls import OVER
 from helpers.instructor.judge.session import State
 from tests.checks.table import LIMIT
 
@@ -75,7 +75,7 @@ class JudgeHere:
         patch.setattr(judge_module, "differs_on_real_ranks", lambda *args: None)
 
     def _observe(
-        self, exercise: Exercise, case: Case, session: Session, clock: Clock, inside: bool = False
+        self, exercise: Exercise, case: Case, session: Session, clock: Clock, alone: bool = False
     ) -> Observation:
         if clock.call <= 0:
             return Observation(trouble="timeout", text=OVER)
@@ -88,8 +88,6 @@ class JudgeHere:
             assert not isinstance(function, State)
             blind = Case(case.name, case.args, case.ranks, case.options)
             seen = observe(exercise.drive, function, [blind], LIMIT[exercise.framework])[-1]
-        if not inside:
-            seen.values = without(seen.values, exercise.unseen)
         return seen
 
     def grade(self) -> SubmissionGrade:

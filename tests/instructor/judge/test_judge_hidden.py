@@ -194,7 +194,7 @@ def test_a_hint_comes_from_a_process_that_has_seen_no_hidden_case(
     """What a submission keeps of hidden cases is gone before it is asked for a hint; without that
     precaution this attack would be told."""
     if not afresh:
-        monkeypatch.setattr(judge, "_afresh", judge._remark)
+        monkeypatch.setattr(judge, "_afresh", lambda e, *its: judge._hint(e, e.cases(0), *its))
     monkeypatch.setattr(verdicts, "on_hidden", _with_any_hint)
     found = graded(judges("02"), write(tmp_path / named("02"), [KEEPS]), real=True)
     fit = next(e for e in found.exercises if e.number == "02.4")

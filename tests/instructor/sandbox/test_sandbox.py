@@ -11,11 +11,11 @@ from pathlib import Path
 
 import in_sandbox
 import pytest
+from helpers.instructor.drivers import driver_name
 from in_sandbox import says
 
 import helpers
 from helpers.checks import lessons, of_lesson
-from helpers.instructor.drivers import driver_name
 from helpers.instructor.prune import made
 from helpers.instructor.sandbox import Sandbox, SandboxError
 from helpers.instructor.sandbox.command import ENVIRONMENT, inside

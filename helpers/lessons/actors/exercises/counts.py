@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 import helpers
 from helpers.checks.compare import listing
-from helpers.checks.drives.calling import Function, inside
+from helpers.checks.drives.calling import Function
 from helpers.checks.spec import Case, Exercise, Observation, Size
 from helpers.checks.table import wrong_answers
 from helpers.lessons.actors.exercises import under_test
@@ -85,7 +85,6 @@ def touchy(*args: Any, **options: Any) -> Touchy:
     return Touchy()
 
 
-@inside
 def on_counts(fn: Function, case: Case) -> Observation:
     """A test of code that counts the steps of all ranks; see `under_test.observed`."""
     return under_test.observed(fn, case, Counting, touchy)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from helpers.checks.compare import listing, short, told_apart
-from helpers.checks.drives.calling import Function, inside
+from helpers.checks.drives.calling import Function
 from helpers.checks.spec import Case, Exercise, Observation, Size
 from helpers.checks.table import wrong_answers
 from helpers.lessons.actors.exercises import under_test
@@ -50,7 +50,6 @@ def rolling(text: str, notes: under_test.Notes) -> under_test.Code:
     return rollout
 
 
-@inside
 def on_rollouts(fn: Function, case: Case) -> Observation:
     """A test of code that plays steps and adds up what they bring; see `under_test.observed`."""
     return under_test.observed(fn, case, rolling, under_test.raises)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from helpers.checks.compare import count, listing
-from helpers.checks.drives.calling import Function, inside
+from helpers.checks.drives.calling import Function
 from helpers.checks.spec import Case, Exercise, Observation, Size
 from helpers.checks.table import wrong_answers
 from helpers.lessons.actors.exercises import under_test
@@ -69,7 +69,6 @@ def starting(text: str, notes: under_test.Notes) -> under_test.Code:
     return start_all
 
 
-@inside
 def on_starts(fn: Function, case: Case) -> Observation:
     """A test of code that starts a thread for each worker; see `under_test.observed`."""
     return under_test.observed(fn, case, starting, under_test.raises, patient=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helpers.checks.common import WORLDS
-from helpers.checks.drives.calling import Function, inside
+from helpers.checks.drives.calling import Function
 from helpers.checks.drives.rules import drive
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
@@ -18,7 +18,6 @@ from helpers.lessons.asynchronous.exercises import turns
 from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous as reference
 
 
-@inside
 def own_rule_turns(fn: Function, case: Case) -> Observation:
     """As `drive`, and in a turn "arrive": the class of the course's whose method that is, or ""."""
 
@@ -160,5 +159,4 @@ EXERCISE = Exercise(
     reference=reference,
     wrong=wrong_answers("06.1", WRONG, Plain, WaitsForAll),
     ranked=False,
-    unseen={"arrive": "whether `arrive` is another rule's of the course"},
 )

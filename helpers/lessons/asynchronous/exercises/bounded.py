@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from helpers.checks.compare import count
-from helpers.checks.drives.calling import Function, inside
+from helpers.checks.drives.calling import Function
 from helpers.checks.drives.rules import PlainSgd, drive
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
@@ -21,7 +21,6 @@ from helpers.lessons.asynchronous.exercises import turns
 from helpers.lessons.parameter_servers.algorithms.update_rules import BoundedStaleness as reference
 
 
-@inside
 def rules_in_a_row(fn: Function, case: Case) -> Observation:
     """As `drive` with two rules, one made after the other and driven alike.
 

@@ -8,7 +8,7 @@ keeps what it hands on.
 from collections.abc import Callable
 from typing import Any
 
-from helpers.checks.drives.calling import Function, inside
+from helpers.checks.drives.calling import Function
 from helpers.checks.drives.rules import Given, drive, rule_of
 from helpers.checks.spec import Case, Driver, Observation
 from helpers.engine.servers.cure import Cure
@@ -24,7 +24,6 @@ OTHERS = {
 }
 
 
-@inside
 def handing_turns(fn: Function, case: Case) -> Observation:
     """As `cure_turns`; a turn has "inside" too, what it made of the rule inside (`Given.use`)."""
     return handing(fn, case, lambda cure: {})

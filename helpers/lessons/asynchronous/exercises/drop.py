@@ -106,5 +106,4 @@ EXERCISE = Exercise(
     reference=reference,
     wrong=wrong_answers("06.3", WRONG + COMMON, (reference, *PARTS)),
     ranked=False,
-    unseen={"inside": "whether a decision is the very one of the rule inside"},
 )

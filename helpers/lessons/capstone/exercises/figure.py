@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.checks.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import tensors
 from helpers.checks.spec import Case, Observation
 
@@ -62,19 +62,14 @@ def _told(value: Any, depth: int = 0) -> Any:
     return type(value).__name__
 
 
-def calls_of(panel: Panel) -> list[list[Any]]:
-    """What was asked of it: `[name, arguments, options]` in order."""
-    return list(panel.calls)
-
-
 def draws_panel(fn: Function, case: Case) -> Observation:
     """Call `fn(ax, times)`: `values[0]` is what was asked of `ax`, `[name, arguments, options]`."""
     if trouble := wrong_signature(fn, 2):
         return trouble
     try:
-        panel = made(fn, Panel)
+        panel = Panel()
         fn(panel, tensors(case.args[0][0]))
-        return Observation(values=[there(fn, calls_of, panel)])
+        return Observation(values=[panel.calls])
     except Exception as error:
         return failed(error, fn)
 

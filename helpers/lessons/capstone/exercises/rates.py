@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from helpers.checks.compare import count, describe, listing, number
-from helpers.checks.drives.calling import Function, plain_call
+from helpers.checks.drives.calling import Function
+from helpers.checks.drives.handed import Handed, Hands
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, first_said, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.capstone.algorithms.rates import best_rate as reference
@@ -159,28 +160,39 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def searches(fn: Function, case: Case) -> Observation:
+class Trainings(Hands):
+    """Trainings of a table, in the order in which they were asked for."""
+
+    secret = (0,)
+
+    def __init__(self, table: Any, rates: Any, seeds: Any, budget: int) -> None:
+        self.known = {(rate, seed): (seconds, end) for rate, seed, seconds, end in table}
+        self.budget, self.asked = budget, list[list[Any]]()
+
+    def result_of(self, rate: float, seed: int) -> tuple[float, float]:
+        """Seconds to the target, and the error at the end."""
+        if len(self.asked) >= _TRAININGS:
+            raise RuntimeError(f"There were {_TRAININGS} trainings, of a budget of {self.budget}.")
+        if (rate, seed) not in self.known:
+            raise ValueError(f"There is no rate {rate!r} or no seed {seed!r}.")
+        self.asked.append([rate, seed])
+        return self.known[rate, seed]
+
+    def noted(self, value: Any) -> Any:
+        """With the trainings that were asked for."""
+        return [value, self.asked]
+
+
+def _searches(fn: Function, hands: Any, table: Any, *case: Any) -> Any:
     """Call `fn(result_of, rates, seeds, budget)`; `values[0]` is [what it gives, trainings].
 
     A case's arguments: `[[rate, seed, seconds, end], …]`, rates, seeds, budget. trainings:
     `[[rate, seed], …]` in the order in which they were asked for.
     """
-    table, rates, seeds, budget = case.args[0]
-    known = {(rate, seed): (seconds, end) for rate, seed, seconds, end in table}
-    asked: list[list[Any]] = []
+    return fn(hands.result_of, *case)
 
-    def result_of(rate: float, seed: int) -> tuple[float, float]:
-        if len(asked) >= _TRAININGS:
-            raise RuntimeError(f"There were {_TRAININGS} trainings, of a budget of {budget}.")
-        if (rate, seed) not in known:
-            raise ValueError(f"There is no rate {rate!r} or no seed {seed!r}.")
-        asked.append([rate, seed])
-        return known[rate, seed]
 
-    arguments = result_of, list(rates), list(seeds), budget
-    seen = plain_call(fn, replace(case, args=(arguments,)))
-    seen.values = [[value, asked] for value in seen.values]
-    return seen
+searches = Handed(_searches, 4, Trainings)
 
 
 WRONG = """

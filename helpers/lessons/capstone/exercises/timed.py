@@ -7,12 +7,12 @@ the target, infinity for never, and the mean error of the last three looks; one 
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from helpers.checks.compare import describe, numbers_in, told_apart
-from helpers.checks.drives.calling import Function, plain_call
+from helpers.checks.drives.calling import Function
+from helpers.checks.drives.handed import Handed, Hands
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.capstone.algorithms.runs import Look, Run
@@ -99,21 +99,33 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def times_a_run(fn: Function, case: Case) -> Observation:
+class Training(Hands):
+    """A training, which may be asked for more than once: that would give the same."""
+
+    secret = (0,)
+
+    def __init__(self, run: Any, target: float) -> None:
+        (self.began, self.looks), self.calls = run, 0
+
+    def train(self) -> Any:
+        """When it began, and its looks."""
+        self.calls += 1
+        return self.began, list(self.looks)
+
+    def noted(self, value: Any) -> Any:
+        """With how often it trained."""
+        return [value, self.calls]
+
+
+def _times_a_run(fn: Function, hands: Any, run: Any, target: float) -> Any:
     """Call `fn(train, target)`; `values[0]` is [what it gives, how often it trained].
 
-    A case's arguments: (began, looks), target. A second training of the same would give the same.
+    A case's arguments: (began, looks), target.
     """
-    ((began, looks), target), calls = case.args[0], 0
+    return fn(hands.train, target)
 
-    def train() -> Any:
-        nonlocal calls
-        calls += 1
-        return began, list(looks)
 
-    seen = plain_call(fn, replace(case, args=((train, target),)))
-    seen.values = [[value, calls] for value in seen.values]
-    return seen
+times_a_run = Handed(_times_a_run, 2, Training)
 
 
 WRONG = """

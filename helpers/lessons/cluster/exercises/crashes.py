@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from helpers.checks.drives.calling import Function, failed, made, there, wrong_signature
-from helpers.checks.spec import Case, Observation
+from helpers.checks.drives.calling import Function, failed
+from helpers.checks.drives.handed import Handed, Hands
 from helpers.lessons.cluster.algorithms.crashes import Disk, crashes
 
 READING = ("names", "read", "size")
@@ -141,11 +141,6 @@ def stops(done: Sequence[Operation]) -> list[int]:
     return sorted(set(found))
 
 
-def process_number() -> int:
-    """Of the process that calls this."""
-    return os.getpid()
-
-
 def _of_another_process(
     left: Files, name: str, others: Iterable[str], number: int
 ) -> dict[str, str]:
@@ -160,7 +155,55 @@ def _of_another_process(
     return found
 
 
-def crashed(fn: Function, case: Case) -> Observation:
+class Calls(Hands):
+    """The calls of one case, one after the other, and the folder of each.
+
+    First the call itself; then one of another rank, on the files as they were at first; then one
+    for each tick at which the first was stopped, on what that leaves.
+    """
+
+    secret = (0, 1, 2, 3, 4)
+
+    def __init__(self, files: Mapping[str, str], name: str, data: str, later: str, other: str):
+        self.files, self.name, self.later = files, name, later
+        self.waiting: list[tuple[Any, str, str]] = [("", name, data), ("beside", other, later)]
+        self.at: Any = ""
+        self.now, self.left = Noted(files), dict[int, Files]()
+        self.value: dict[str, Any] = {"done": [], "found": [], "again": [], "beside": []}
+
+    def begin(self, number: int) -> tuple[str, str] | None:
+        """The next call's name and data; None after the last. number: of the caller's process."""
+        if not self.waiting:
+            return None
+        self.at, name, data = self.waiting.pop(0)
+        files = self.files
+        if self.at in self.left:
+            files = _of_another_process(self.left[self.at], self.name, files, number)
+        self.now = Noted(files)
+        return name, data
+
+    def do(self, what: str, *texts: str) -> Any:
+        """One operation on the folder of this call."""
+        return self.now.do(what, *texts)
+
+    def ended(self, said: str | None) -> None:
+        """The call is over. said: what it raised, if anything."""
+        if self.at == "beside":
+            self.value["beside"] = [] if said else self.now.done
+        elif self.at in self.left:
+            self.value["again"].append([self.at, said or files_on(self.now.disk)])
+        else:
+            self.value["done"], found = self.now.done, found_after(self.files, self.now.done)
+            self.value["found"] = found
+            self.left = {at: its for at, outcome, its in found if outcome == "killed"}
+            self.waiting += [(at, self.name, self.later) for at in stops(self.now.done)]
+
+    def noted(self, value: Any) -> Any:
+        """All operations, and what they leave."""
+        return self.value
+
+
+def _crashed(fn: Function, hands: Any, *case: Any) -> None:
     """Call `fn(folder, name, data)`, stop it at every tick, and call it again on what that leaves.
 
     A case's arguments: files, name, data, later, other; files are texts by name, and all data are
@@ -172,35 +215,19 @@ def crashed(fn: Function, case: Case) -> Observation:
     `fn(folder, other, later)` on the files as they were at first, which is what another rank may do
     at the same time; none where it raised an exception.
     """
-    if trouble := wrong_signature(fn, 3):
-        return trouble
-    files, name, data, later, other = case.args[0]
-
-    def called(its_files: Mapping[str, str], its_name: str, its_data: str) -> Noted:
-        noted = Noted(its_files)
-        fn(made(fn, Folder, noted.do), its_name, made(fn, bytes_of, its_data))
-        return noted
-
-    try:
-        done = called(files, name, data).done
-    except Exception as error:
-        return failed(error, fn)
-    found = found_after(files, done)
-    left: dict[int, Files] = {at: its for at, outcome, its in found if outcome == "killed"}
-    again: list[list[Any]] = []
-    beside: list[Operation] = []
-    for at in (None, *stops(done)):
+    first = True
+    while (asked := hands.begin(os.getpid())) is not None:
+        name, data = asked
+        said = None
         try:
-            if at is None:
-                beside = called(files, other, later).done
-            else:
-                its = _of_another_process(left[at], name, files, int(there(fn, process_number)))
-                again.append([at, files_on(called(its, name, later).disk)])
+            fn(Folder(hands.do), name, bytes_of(data))
         except Exception as error:
             seen = failed(error, fn)
-            if seen.trouble != "failed":  # it runs no longer
-                return seen
-            if at is not None:
-                again.append([at, f"{seen.kind}: {seen.text}"])
-    value = {"done": done, "found": found, "again": again, "beside": beside}
-    return Observation(values=[value])
+            if first or seen.trouble != "failed":  # it runs no longer
+                raise
+            said = f"{seen.kind}: {seen.text}"
+        hands.ended(said)
+        first = False
+
+
+crashed = Handed(_crashed, 3, Calls)

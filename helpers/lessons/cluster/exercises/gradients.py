@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.compare import describe, is_array, told_apart
-from helpers.checks.drives.calling import Function, made, there
+from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import CHANGED, Requests, all_waited
 
@@ -43,12 +43,12 @@ def _in_parts(fn: Function, comm: Any, mine: Any, parts: int, like: Tensor) -> A
     0: a gradient in `mine`, 1: what `mine` holds, 2: `like`. Messages left open: as `all_waited`.
     """
     kept, was = {part: gradient.clone() for part, gradient in mine.items()}, like.clone()
-    held = made(fn, dict, list(mine.items()))
+    held = dict(mine)
     requests = Requests(comm)
     value = all_waited(requests, fn(comm, held, parts, like))
     if not all(torch.equal(mine[part], kept[part]) for part in kept):
         return {CHANGED: 0, "returned": value}
-    if there(fn, gradients_of, held) != gradients_of(kept):
+    if gradients_of(held) != gradients_of(kept):
         return {CHANGED: 1, "returned": value}
     return value if torch.equal(like, was) else {CHANGED: 2, "returned": value}
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from helpers.checks.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.requests import CHANGED
 from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Observation
@@ -83,9 +83,9 @@ def in_environment(fn: Function, case: Case) -> Observation:
         return trouble
     environ = case.args[0][0]
     try:
-        held = made(fn, dict, list(environ.items()))
+        held = dict(environ)
         value = plain(fn(held))
-        after = there(fn, variables_of, held)
+        after = variables_of(held)
     except Exception as error:
         return failed(error, fn)
     before = variables_of(environ)

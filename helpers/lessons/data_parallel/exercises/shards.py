@@ -12,8 +12,8 @@ from typing import Any
 from helpers.checks.compare import count, describe, is_array, listing
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Apart
-from helpers.checks.drives.values import Remote, plain
-from helpers.checks.random_states import seed_there, states_there
+from helpers.checks.drives.values import plain
+from helpers.checks.random_states import seed_all, states
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.data_parallel.algorithms.data_parallel import shard as reference
@@ -25,18 +25,17 @@ def _over_epochs(fn: Function, rank: int, rows: int, size: int, epochs: int, oth
     """`fn(rows, rank, size, epoch)` for every epoch, for the next rank's of 1, and of `other` rows.
 
     Every rank's global random state differs, as it does on real ranks. What comes last is whether
-    `fn` left it alone. To a function in another process every rank begins with another epoch.
+    `fn` left it alone, {"random": …}.
     """
     asked = [(rows, rank, size, epoch) for epoch in range(epochs)]
     asked += [(rows, (rank + 1) % size, size, 1), (other, rank, size, 0)]
-    first = rank % epochs if isinstance(fn, Remote) else 0
-    found, left_alone = dict[int, Any](), True
-    for call, at in enumerate([*range(first, epochs), *range(first), epochs, epochs + 1]):
-        seed_there(fn, 1000 * rank + call)
-        before = states_there(fn)
-        found[at] = plain(fn(*asked[at]))
-        left_alone = left_alone and states_there(fn) == before
-    return [*(found[at] for at in range(len(asked))), left_alone]
+    found, left_alone = list[Any](), True
+    for call, args in enumerate(asked):
+        seed_all(1000 * rank + call)
+        before = states()
+        found.append(plain(fn(*args)))
+        left_alone = left_alone and states() == before
+    return [*found, {"random": left_alone}]
 
 
 over_epochs = Apart(_over_epochs, arguments=4)  # `values[0][call][rank]` are row numbers
@@ -119,7 +118,7 @@ def other_rows(case: Case, seen: Observation) -> str | None:
 
 def left_alone(case: Case, seen: Observation) -> str | None:
     """A random state that is another one afterwards."""
-    if all(seen.values[0][-1]):
+    if all(rank["random"] for rank in seen.values[0][-1]):
         return None
     return (
         "the rank's own random state is another one afterwards: all would draw the same dropout. "

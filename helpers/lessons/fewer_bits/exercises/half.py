@@ -14,10 +14,9 @@ from torch import Tensor
 
 from helpers.checks.common import after
 from helpers.checks.compare import count, is_array, short, times, worlds
-from helpers.checks.drives.calling import Function, made
+from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import OPEN, Requests, not_waited
-from helpers.checks.drives.values import Remote
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.fewer_bits.algorithms.two_way import average_half as reference
@@ -143,11 +142,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-def type_of(name: str) -> Any:
-    """torch's type of that name, such as "bfloat16"."""
-    return getattr(torch, name)
-
-
 def _in_its_memory(fn: Function, comm: Any, tensor: Tensor, kind: str) -> Any:
     """Call `fn(comm, tensor, torch's type of that name)`.
 
@@ -155,10 +149,8 @@ def _in_its_memory(fn: Function, comm: Any, tensor: Tensor, kind: str) -> Any:
     how many messages were left open. Who gives the tensor other memory, as `tensor.data = …` does,
     has not written into this.
     """
-    # Only in the learner's own process can a tensor be given other memory; and the grader moves it.
-    memory = tensor if isinstance(fn, Remote) else tensor.detach()
-    requests = Requests(comm)
-    returned = fn(comm, tensor, made(fn, type_of, kind))
+    memory, requests = tensor.detach(), Requests(comm)
+    returned = fn(comm, tensor, getattr(torch, kind))
     given = None if returned is tensor else returned
     return {"after": memory, "returned": given, OPEN: requests.end()}
 

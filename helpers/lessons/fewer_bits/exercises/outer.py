@@ -13,7 +13,7 @@ from torch import Tensor
 
 from helpers.checks.common import fails_with
 from helpers.checks.compare import count, describe
-from helpers.checks.drives.calling import Function, failed, inside, wrong_signature
+from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import plain, tensors
 from helpers.checks.nine_digits import instead, near
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
@@ -107,7 +107,6 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     )
 
 
-@inside
 def outer_turns(fn: Function, case: Case) -> Observation:
     """Make `fn(weights, workers, outer)` twice, of the same three, and drive one, then the other.
 

@@ -242,8 +242,4 @@ EXERCISE = Exercise(
         "08.3", WRONG, reference, in_turns, turns=f"the ops run one at a time: {TURNS}"
     ),
     ranked=False,
-    unseen={
-        "threads": "in which thread an op is run (but how many runs are under way at one time)",
-        "here": "whether a run is made in no thread of its own",
-    },
 )

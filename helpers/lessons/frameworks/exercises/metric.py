@@ -9,7 +9,7 @@ from typing import Any
 
 from helpers.checks.common import WORLDS, raised
 from helpers.checks.compare import count, describe, is_array, listing, number, worlds
-from helpers.checks.drives.calling import Function, made
+from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
@@ -22,7 +22,7 @@ _TOLERANCE = 1e-6
 
 def _on_metric(fn: Function, comm: Any, value: float, rows: int) -> Any:
     """`fn(hvd, value, rows)`; `values[rank]` is what it gave."""
-    return fn(made(fn, OfTorch, comm), value, rows)
+    return fn(OfTorch(comm), value, rows)
 
 
 on_metric = Ranked(_on_metric, arguments=3)

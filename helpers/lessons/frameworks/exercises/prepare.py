@@ -13,11 +13,10 @@ from torch import Tensor
 
 from helpers.checks.common import random_weights
 from helpers.checks.compare import all_close, close, count, describe, rounded
-from helpers.checks.drives.calling import Elsewhere, Function, at_hand, made, there
+from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.training import network
-from helpers.checks.drives.values import Made, Remote
-from helpers.checks.random_states import seed_there
+from helpers.checks.random_states import seed_all
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.frameworks.algorithms.framework_steps import prepare as reference
@@ -44,22 +43,15 @@ def _on_prepare(
     only read for a hint, returned, rates and momentum after the call. The gradients are computed by
     who drives; the weights are its own, too.
     """
-    seed_there(fn, comm.rank)  # every rank's random state differs, as it does on real ranks
+    seed_all(comm.rank)  # every rank's random state differs, as it does on real ranks
     model = network(weights)
-    there(fn, replicas.give_buffer, model, buffer)
-    optimizer = at_hand(fn, made(fn, replicas.sgd, model, rate, momentum))
-    given = fn(made(fn, OfTorch, comm), model, optimizer)
-    used = optimizer if isinstance(given, Made) else given  # elsewhere, this is what was made there
-    if isinstance(fn, Remote):
-        fn.follow(list(model.parameters()))  # hooks may be there
-    try:
-        steps = all(callable(getattr(used, name, None)) for name in ("step", "zero_grad"))
-    except Elsewhere:  # something in another process that has no such thing
-        steps = False
-    kind = used.kind if isinstance(used, Remote) else type(used).__name__
+    replicas.give_buffer(model, buffer)
+    optimizer = replicas.sgd(model, rate, momentum)
+    used = fn(OfTorch(comm), model, optimizer)
+    steps = all(callable(getattr(used, name, None)) for name in ("step", "zero_grad"))
     groups = used.param_groups if steps else []
     seen: dict[str, Any] = {
-        "returned": "an optimizer" if steps else kind,
+        "returned": "an optimizer" if steps else type(used).__name__,
         "start": replicas.copies(model),
         "buffer": buffer.clone(),
         "rates": [float(group["lr"]) for group in groups],

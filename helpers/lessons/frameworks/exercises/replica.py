@@ -12,7 +12,7 @@ from torch import Tensor
 
 from helpers.checks.common import WORLDS, random_weights
 from helpers.checks.compare import all_close, close, count, describe, listing, number
-from helpers.checks.drives.calling import Function, driver, inside
+from helpers.checks.drives.calling import Function, driver
 from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
@@ -23,7 +23,6 @@ _TOLERANCE = 1e-10
 _LAYERS = (4, 6, 2)
 
 
-@inside
 @driver(arguments=6)
 def mirrored_steps(fn: Function, weights: list[Tensor], rate: float, steps: Any) -> Any:
     """`fn(model, optimizer, losses, inputs, targets, global_batch)` on every replica.
@@ -241,8 +240,4 @@ EXERCISE = Exercise(
     reference=reference,
     wrong=wrong_answers("04.3", WRONG, reference, keras_2=replicas.KERAS_2),
     ranked=False,
-    unseen={
-        "weights": "the weights themselves (the losses of the steps that follow tell of them)",
-        "reduced": "how often gradients go between the replicas",
-    },
 )

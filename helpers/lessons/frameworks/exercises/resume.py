@@ -13,10 +13,10 @@ from torch import Tensor
 
 from helpers.checks.common import WORLDS, random_weights
 from helpers.checks.compare import all_close, close, count, describe, number, worlds
-from helpers.checks.drives.calling import Function, at_hand, made, there
+from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.training import network
-from helpers.checks.random_states import seed_there
+from helpers.checks.random_states import seed_all
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.frameworks.algorithms.framework_steps import resume as reference
@@ -55,10 +55,10 @@ def _on_resume(
     None. `values[rank]`: step (what was returned), weights, buffer, loads (how often `load` was
     called), and momenta and rates, by what two steps of the optimizer do then.
     """
-    seed_there(fn, comm.rank)  # every rank's random state differs, as it does on real ranks
+    seed_all(comm.rank)  # every rank's random state differs, as it does on real ranks
     model, loads = network(weights), 0
-    there(fn, replicas.give_buffer, model, buffer)
-    optimizer = at_hand(fn, made(fn, replicas.sgd, model, rate, MOMENTUM))
+    replicas.give_buffer(model, buffer)
+    optimizer = replicas.sgd(model, rate, MOMENTUM)
 
     def read() -> list[Any]:
         nonlocal loads
@@ -67,7 +67,7 @@ def _on_resume(
             raise FileNotFoundError(f"There is no checkpoint.pt on rank {comm.rank}'s disk.")
         return [saved[key] for key in ("weights", "buffer", "momenta", "rate", "step")]
 
-    step = fn(made(fn, OfTorch, comm), model, optimizer, made(fn, Load, read))
+    step = fn(OfTorch(comm), model, optimizer, Load(read))
     seen = {"step": step, "weights": replicas.copies(model), "loads": loads}
     momenta, rates = _by_two_steps(model, optimizer)
     return {**seen, "buffer": buffer.clone(), "momenta": momenta, "rates": rates}

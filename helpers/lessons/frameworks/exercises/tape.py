@@ -13,10 +13,10 @@ from torch import Tensor
 
 from helpers.checks.common import random_weights
 from helpers.checks.compare import all_close, count, number, rounded
-from helpers.checks.drives.calling import Function, at_hand, made
+from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
-from helpers.checks.drives.values import Remote, plain
-from helpers.checks.random_states import seed_there
+from helpers.checks.drives.values import plain
+from helpers.checks.random_states import seed_all
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.frameworks.algorithms.framework_steps import tape_step as reference
@@ -61,12 +61,12 @@ def _on_tape(fn: Function, comm: Any, *its: Any) -> Any:
 
     A rank's arguments: its weights, momenta and frozen first layer, learning rate, momentum, inputs
     and targets. `values[rank]`: losses (what was returned; at last for the first batch again), and
-    weights, momenta and the frozen layer after each step, None where they are elsewhere.
+    weights, momenta and the frozen layer after each step.
     """
-    seed_there(fn, comm.rank)  # every rank's random state differs, as it does on real ranks
+    seed_all(comm.rank)  # every rank's random state differs, as it does on real ranks
     *start, inputs, targets = its
-    mine = at_hand(fn, made(fn, Trained, *start))
-    hvd = at_hand(fn, made(fn, StandIn, comm))
+    mine = Trained(*start)
+    hvd = StandIn(comm)
     model, optimizer, loss = mine.model, mine.optimizer, mine.loss
     batches = list(zip(inputs.numpy(), targets.numpy(), strict=True))
     losses, held = list[Any](), {"weights": list[Any](), "momenta": [], "frozen": []}
@@ -74,11 +74,11 @@ def _on_tape(fn: Function, comm: Any, *its: Any) -> Any:
         comm.compute(replicas.BACKWARD)
         value = fn(hvd, model, optimizer, loss, batch, wanted, at == 0)
         losses.append(plain(value.numpy() if hasattr(value, "numpy") else value))
-        if not isinstance(fn, Remote) and at < len(batches):
+        if at < len(batches):
             held["weights"].append(replicas.torch_layout(model.trainable_variables))
             held["frozen"].append(model.layers[0].kernel.numpy())
             held["momenta"].append(replicas.torch_layout(optimizer.momentums))
-    return {"losses": losses, **(dict.fromkeys(held) if isinstance(fn, Remote) else held)}
+    return {"losses": losses, **held}
 
 
 on_tape = Ranked(_on_tape, arguments=7)

@@ -17,7 +17,6 @@ from helpers.checks.common import after
 from helpers.checks.compare import close, count, listing
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
-from helpers.checks.drives.values import Remote
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.engine.deadlock import rank_words
@@ -176,7 +175,7 @@ def _on_buffers(fn: Function, comm: Any, held: Tensor, late: float) -> Any:
 
     The case's second argument says how many seconds this rank is late. `values[rank]` is
     `{"after": its buffer when the function returns, "places": where it wrote first, "worked": how
-    much, None of another process}`. The buffer is cleared then: who still reads it finds zeros.
+    much}`. The buffer is cleared then: who still reads it finds zeros.
     """
     buffers = comm.shared(tuple(held.shape), held.dtype)
     comm.compute(late)
@@ -186,8 +185,7 @@ def _on_buffers(fn: Function, comm: Any, held: Tensor, late: float) -> Any:
         fn(comm, buffers)
     places, end = first.look(), buffers[comm.rank].clone()
     buffers[comm.rank].zero_()  # as whoever fills it for the next sum
-    worked = None if isinstance(fn, Remote) else counter.elements
-    return {"after": end, "places": places, "worked": worked}
+    return {"after": end, "places": places, "worked": counter.elements}
 
 
 on_buffers = Ranked(_on_buffers, arguments=2, clocked=("places",))
@@ -307,5 +305,4 @@ EXERCISE = Exercise(
     reference=all_reduce_shared,
     wrong=wrong_answers("02.5", WRONG, without_blocks),
     figure=0,
-    unseen={"worked": "how many elements a rank works through"},
 )

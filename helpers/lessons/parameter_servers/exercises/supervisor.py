@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from helpers.checks.compare import count, describe, listing
-from helpers.checks.drives.calling import Function, driver, inside
+from helpers.checks.drives.calling import Function, driver
 from helpers.checks.drives.values import plain
 from helpers.checks.nine_digits import instead, near
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
@@ -20,7 +20,6 @@ from helpers.engine.servers.rule import Decision, Rule, mean
 from helpers.lessons.parameter_servers.algorithms.update_rules import Averaging as reference
 
 
-@inside
 @driver(2)
 def supervisor_turns(fn: Function, goals: Tensor, rate: float, order: list[int]) -> list[Any]:
     """Drive `fn(weights, workers)`, a rule that takes weights: its turns.

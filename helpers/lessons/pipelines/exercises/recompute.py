@@ -20,20 +20,19 @@ from torch import Tensor, nn
 
 from helpers.checks.common import fails_with
 from helpers.checks.compare import all_close, close, count, describe, rounded
-from helpers.checks.drives.calling import Function, failed, wrong_signature
-from helpers.checks.drives.memory import LARGE, Kept
-from helpers.checks.drives.values import Remote, plain, tensors
-from helpers.checks.random_states import seed_there, states_there
+from helpers.checks.drives.calling import Function
+from helpers.checks.drives.handed import Handed
+from helpers.checks.drives.values import plain
+from helpers.checks.random_states import seed_all, states
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.pipelines.algorithms.recompute import recompute as reference
-from helpers.lessons.pipelines.exercises.blocks import Block, Made
+from helpers.lessons.pipelines.exercises.blocks import Block, Blocks, Made
 
 _TOLERANCE = 1e-10
-Blocks = list[list[np.ndarray]]
 
 
-def recomputed(fn: Function, case: Case) -> Observation:
+def _recomputed(fn: Function, hands: Any, *case: Any) -> Any:
     """Call `fn(block, x)` for one block of layers after the other, and go back through all.
 
     A case's arguments: the input; for each block its weights; the gradient of the last output; the
@@ -44,56 +43,45 @@ def recomputed(fn: Function, case: Case) -> Observation:
     takes), "asked" (whether the blocks' last inputs asked for a gradient), "late" (as `drew` of all
     blocks, "other" where they differ), "calls" (of the blocks in forward, and in backward),
     "linked", whether there is a way back from the output, and "drawn", whether backward left other
-    random numbers to come than there were before it. Where the answer is in another process,
-    "copies" is None where outputs are small: large ones are kept where that process then holds a
-    third of one more than before. `{"gave": value}` where a block's output is no tensor.
+    random numbers to come than there were before it. `{"gave": value}` where a block's output is no
+    tensor.
     """
-    trouble = wrong_signature(fn, 2)
-    if trouble:
-        return trouble
-    start, blocks, gradient, *more = case.args[0]
-    if gradient.nbytes >= LARGE:  # first a small one of the kind: what libraries load, stays
-        few = [*blocks[:-1], [*blocks[-1][:-1], blocks[-1][-1][:, :2]]]
-        _recomputed(fn, (start, few, gradient[:, :2], *more))
-    return _recomputed(fn, case.args[0])
-
-
-def _recomputed(fn: Function, args: tuple[Any, ...]) -> Observation:
-    start, weights, gradient, drop, seed = tensors(args)
+    start, weights, gradient, drop, seed = case
     start.requires_grad_()
+    elsewhere = None if isinstance(hands, Blocks) else hands
+    if elsewhere:
+        weights = [[torch.zeros(size).double() for size in sizes] for sizes in hands.shapes()]
     weights = [[nn.Parameter(weight) for weight in group] for group in weights]
-    blocks = [Block(group, drop, fn, len(start)) for group in weights]
-    seed_there(fn, seed)
+    blocks = [Block(group, drop, len(start), elsewhere, n) for n, group in enumerate(weights)]
+    seed_all(seed)
     try:
-        out, process, copies = torch.tanh(start), Kept(fn, gradient.nbytes), 0
+        out, copies = torch.tanh(start), 0
         for block in blocks:
             given = out
             with Made(block) as made:
                 out = fn(block, given)
             if not isinstance(out, Tensor):
-                return Observation(values=[{"gave": plain(out)}])
+                return {"gave": plain(out)}
             copies += made.held(given, out) > given.nbytes
             out = out.clone()  # so that the block's own is there only where the answer holds it
         del given
         if any(block.kept() or block.result_kept() for block in blocks):
-            getattr(fn, "collect", gc.collect)()  # what only a cycle holds is nobody's
+            gc.collect()  # what only a cycle holds is nobody's
         kept = sum(block.kept() for block in blocks)
         results = sum(block.result_kept() for block in blocks)
-        more = process.more()
-        if more is not None:
-            copies = int(more > start.nbytes + gradient.nbytes / 3)
         calls = sum(block.calls for block in blocks)
-        left = states_there(fn)["torch"]
+        hands.turn()
+        left = states()["torch"]
         if out.requires_grad:
             out.backward(gradient)
-        drawn = states_there(fn)["torch"] != left
+        drawn = states()["torch"] != left
     except Exception as error:
-        seen = failed(error, fn)
         again = [block.tracked for block in blocks if block.calls > 1]
-        if again and "does not require grad" in seen.text:
+        if again and "does not require grad" in str(error):
             mode = "on" if all(again) else "off"
-            seen.text = f"{seen.text.rstrip('. ')}, and fn ran again with autograd {mode}"
-        return seen
+            said = f"{str(error).rstrip('. ')}, and fn ran again with autograd {mode}"
+            error.args = (said,)
+        raise
     drew = {block.drew() for block in blocks if block.states}
     found = {
         "out": out,
@@ -101,21 +89,20 @@ def _recomputed(fn: Function, args: tuple[Any, ...]) -> Observation:
         "kept": kept,
         "calls": [calls, sum(block.calls for block in blocks) - calls],
         "linked": out.requires_grad,
-        "copies": None if isinstance(fn, Remote) and more is None else copies,
+        "copies": copies,
         "results": results,
         "asked": all(block.asked for block in blocks),
         "late": drew.pop() if len(drew) == 1 else "other" if drew else "",
         "drawn": drawn,
     }
-    return Observation(values=[plain(found)])
+    return found
+
+
+recomputed = Handed(_recomputed, 2, Blocks)
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: two blocks with dropout, then one without, three, and one of a single layer.
-
-    Other seeds: also a block whose output is so large that a grader sees from outside whether it is
-    kept.
-    """
+    """Seed 0: two blocks with dropout, then one without, three, and one of a single layer."""
     random, made = rng(seed, "13.5"), list[Case]()
     shapes = [([3, 2], 0.25), ([4], 0.0), ([2, 3, 2], 0.5), ([1], 0.0)]
     if seed:
@@ -123,7 +110,7 @@ def cases(seed: int) -> list[Case]:
         shapes += [([int(random.integers(2, 5)) for _ in range(n)], 0.3) for n in (2, 3)]
     for layers, drop in shapes:
         rows, width = int(random.integers(3, 6)), int(random.integers(2, 6))
-        start, blocks = random.standard_normal((rows, width)), Blocks()
+        start, blocks = random.standard_normal((rows, width)), list[list[np.ndarray]]()
         for number in layers:
             blocks.append([])
             for at in range(number):
@@ -137,15 +124,15 @@ def cases(seed: int) -> list[Case]:
             words = "one block of a single layer"
         name = f"With {words}" + (f" that drop {100 * drop:.0f} %" if drop else "")
         made.append(_case(random, name, start, blocks, drop))
-    if seed:
-        weights = [random.standard_normal((2, 1)), random.standard_normal((1, 2**11))]
-        name = "With one block of 2 layers and a large output"
-        made.append(_case(random, name, random.standard_normal((64, 2)), [weights], 0.0))
     return made
 
 
 def _case(
-    random: np.random.Generator, name: str, start: np.ndarray, blocks: Blocks, drop: float
+    random: np.random.Generator,
+    name: str,
+    start: np.ndarray,
+    blocks: list[list[np.ndarray]],
+    drop: float,
 ) -> Case:
     """A case, with the output and the gradients that there are without any recomputation."""
     gradient = random.standard_normal((len(start), blocks[-1][-1].shape[1]))

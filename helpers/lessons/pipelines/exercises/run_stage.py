@@ -32,7 +32,8 @@ from helpers.checks.compare import (
     told_apart,
     worlds,
 )
-from helpers.checks.drives.calling import Elsewhere, Function, made
+from helpers.checks.drives.calling import Function
+from helpers.checks.drives.handed import Hands
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import Requests
 from helpers.checks.drives.values import plain
@@ -45,6 +46,7 @@ from helpers.lessons.pipelines.exercises import schedule
 FORWARD, BACKWARD = 1e-3, 2e-3
 _LATENCY = 1e-4
 _RATE, _ROWS = 0.1, 2
+_MOST = 200  # runs in a step
 _TOLERANCE = 1e-10
 _ROUNDED = 1e-6  # of the mean loss: a sum of float32 numbers is no mistake
 _SLACK = 1.1  # of the schedule's time, so that a wait for a message that has long arrived may be
@@ -53,69 +55,115 @@ Told = list[tuple[str, int]]
 Step = dict[str, Any]
 
 
+class Stage(Hands):
+    """What a stage's layers compute: each run, forward or backward, takes its seconds.
+
+    orders: of each step, which run went where, as ("F", run); runs count forwards from 0.
+    """
+
+    def __init__(self, comm: Any, weights: Any, told: Any, *case: Any) -> None:
+        self.comm, self.last, self.seconds = comm, comm.rank == comm.size - 1, case[-1]
+        self.orders: list[Told] = []
+        self.runs: list[list[Tensor]] = []
+
+    def begin(self) -> None:
+        """A new step."""
+        self.orders.append([])
+        self.runs = []
+
+    def forward(self, tensor: Tensor, *weights: Tensor) -> tuple[int, Tensor]:
+        """The number of a run, and what it gives."""
+        if len(self.runs) == _MOST:
+            raise RuntimeError(f"The module ran {_MOST} times in one step.")
+        self.runs.append([tensor, *weights])
+        self._note("F", len(self.runs) - 1)
+        with torch.no_grad():
+            return len(self.runs) - 1, self._compute(tensor, *weights)
+
+    def backward(self, run: int, gradient: Tensor) -> list[Tensor]:
+        """The gradients of the input and of the weights of a run, from that of its output."""
+        self._note("B", run)
+        given = [each.detach().requires_grad_() for each in self.runs[run]]
+        with torch.enable_grad():
+            return list(torch.autograd.grad(self._compute(*given), given, gradient))
+
+    def _compute(self, tensor: Tensor, *weights: Tensor) -> Tensor:
+        """Linear layers, tanh after each but the model's last one."""
+        for at in range(0, len(weights), 2):
+            tensor = tensor @ weights[at].T + weights[at + 1]
+            if not self.last or at + 2 < len(weights):
+                tensor = torch.tanh(tensor)
+        return tensor
+
+    def _note(self, short: str, run: int) -> None:
+        self.orders[-1].append((short, run))
+        self.comm.compute(self.seconds[short == "B"])
+
+    def noted(self, value: Any) -> Any:
+        """With the order in which each step ran."""
+        pairs = zip(value, self.orders, strict=True)
+        return [{**step, "order": order} for step, order in pairs]
+
+
 class _Layers(nn.Module):
-    """A stage's layers: every forward and backward takes its seconds and is noted in `order`.
+    """A stage's layers, as an answer has them.
 
     kept: the runs of which something was still there when another one had gone back after them.
     """
 
-    def __init__(
-        self, comm: Any, weights: list[Tensor], last: bool, seconds: tuple[float, float]
-    ) -> None:
+    def __init__(self, hands: Any, weights: list[Tensor], rank: int) -> None:
         super().__init__()
         self.weights = nn.ParameterList([nn.Parameter(each) for each in weights])
-        self.comm, self.last, self.seconds = comm, last, seconds
+        self.hands, self.rank = hands, rank
         self.begin()
 
     def begin(self) -> None:
         """A new step."""
-        self.order: list[tuple[str, int]] = []
+        self.back = list[int]()
         self.runs, self.modes, self.cast, self.whole = 0, set[bool](), False, False
         self.asked, self.kept = False, set[int]()
         self._there: list[list[weakref.ref[Tensor]]] = []  # of each run, what backward frees
 
     def forward(self, tensor: Tensor) -> Tensor:
-        """Linear layers, tanh after each but the model's last one."""
-        run, self.runs = self.runs, self.runs + 1
-        self.note("F", run)
+        """One run forward."""
+        self.runs += 1
+        self.look()
         self.asked = tensor.requires_grad
         self.cast = self.cast or (self.whole and tensor.is_floating_point())
-        mine = [tensor] if self.comm.rank else []  # the first rank's inputs are the caller's
+        mine = [tensor] if self.rank else []  # the first rank's inputs are the caller's
         tensor = tensor.to(self.weights[0].dtype)  # tokens come as whole numbers
-        for at in range(0, len(self.weights), 2):
-            tensor = tensor @ self.weights[at].T + self.weights[at + 1]
-            if not self.last or at + 2 < len(self.weights):
-                tensor = torch.tanh(tensor)
         saved = torch.empty(0)
-        out: Tensor = _Noted.apply(tensor, saved, self, run)
+        out: Tensor = _Run.apply(self, saved, tensor, *self.weights)
         self._there.append([weakref.ref(each) for each in (*mine, saved, out)])
         return out
 
-    def note(self, short: str, run: int) -> None:
-        """One run forward or backward."""
-        back = [done for did, done in self.order if did == "B"]
-        newest = self.runs - 1 - (short == "F")
-        for done in set(back[:-1]) - {newest}:  # the latest of each kind may have names yet
+    def look(self) -> None:
+        """A run begins, forward or backward."""
+        newest = self.runs - 1 - (len(self._there) < self.runs)
+        for done in set(self.back[:-1]) - {newest}:  # the latest of each kind may have names yet
             if any(each() is not None for each in self._there[done]):
                 self.kept.add(done)
         self.modes.add(self.training)
-        self.order.append((short, run))
-        self.comm.compute(self.seconds[short == "B"])
 
 
-class _Noted(torch.autograd.Function):
-    """Passes everything through; its backward tells the layers."""
+class _Run(torch.autograd.Function):
+    """One run of a stage's layers."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, saved: Tensor, layers: _Layers, run: int) -> Tensor:
-        ctx.layers, ctx.run = layers, run
-        ctx.save_for_backward(saved)
-        return tensor.view_as(tensor)
+    def forward(
+        ctx: Any, layers: _Layers, saved: Tensor, tensor: Tensor, *weights: Tensor
+    ) -> Tensor:
+        ctx.layers = layers
+        ctx.run, out = layers.hands.forward(tensor.detach(), *(each.detach() for each in weights))
+        ctx.save_for_backward(saved, tensor)
+        return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        ctx.layers.note("B", ctx.run)
-        return gradients[0], None, None, None
+        ctx.layers.look()
+        ctx.layers.back.append(ctx.run)
+        _ = ctx.saved_tensors  # which are gone after the first time
+        return None, None, *ctx.layers.hands.backward(ctx.run, gradients[0])
 
 
 def once(told: list[tuple[str, int]]) -> Iterator[Instruction]:
@@ -127,11 +175,9 @@ def _say_more(error: Exception, layers: _Layers) -> None:
     """What the layers saw, to an error about a gradient that is not there."""
     if "NoneType" in str(error) and "subscript" not in str(error):
         asked = "asked" if layers.asked else "did not ask"
-        back = "came" if any(did == "B" for did, _ in layers.order) else "did not come"
+        back = "came" if layers.back else "did not come"
         more = f"What the module got {asked} for a gradient; backward {back} through the module."
         error.args = (f"{error} {more}",)
-        if isinstance(error, Elsewhere):
-            error.seen.text = str(error)
 
 
 def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -142,6 +188,7 @@ def _loss(outputs: Tensor, targets: Tensor) -> Tensor:
 def _on_stages(
     fn: Function,
     comm: Any,
+    hands: Any,
     weights: list[Tensor],
     told: list[tuple[str, int]],
     inputs: list[Any],
@@ -160,18 +207,19 @@ def _on_stages(
     "same mode", whether it stayed in its own; "cast", whether rank 0's whole numbers came to it as
     others; "ask", whether an input asks for a gradient; "moved", whether its weights changed.
     """
-    layers = _Layers(comm, weights, comm.rank == comm.size - 1, seconds)
+    layers = _Layers(hands, weights, comm.rank)
     steps = []
     for at, (batch, wanted) in enumerate(zip(inputs, targets, strict=True)):
         layers.zero_grad()
         mode = at % 2 == 0  # the second step is one of evaluation
         layers.train(mode)
         layers.begin()
+        hands.begin()
         given = [each for each in batch or () if isinstance(each, Tensor)]
         layers.whole = bool(given) and not any(each.is_floating_point() for each in given)
         before, requests = [p.detach().clone() for p in layers.parameters()], Requests(comm)
         try:
-            returned = fn(comm, layers, made(fn, once, told), batch, wanted, _loss)
+            returned = fn(comm, layers, once(told), batch, wanted, _loss)
         except Exception as error:
             _say_more(error, layers)
             raise
@@ -181,7 +229,6 @@ def _on_stages(
             {
                 "gradients": plain(gradients),
                 "loss": plain(returned),
-                "order": list(layers.order),
                 "open": requests.end(),
                 "kept": sorted(layers.kept),
                 "training": mode,
@@ -198,7 +245,7 @@ def _on_stages(
     return steps
 
 
-on_stages = Ranked(_on_stages, arguments=6)
+on_stages = Ranked(_on_stages, arguments=6, hands=Stage)
 
 
 def cases(seed: int) -> list[Case]:
@@ -830,5 +877,4 @@ EXERCISE = Exercise(
     reference=reference,
     wrong=wrong_answers("13.4", WRONG, reference),
     figure=0,
-    unseen={"ask": "whether the inputs ask for a gradient"},
 )

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from helpers.checks.drives.arguments import call_with_tensors
 from helpers.checks.drives.calling import Function
-from helpers.checks.drives.values import Remote, plain
+from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Observation
 from helpers.lessons.quantization.algorithms import integer_products
 
@@ -123,14 +123,11 @@ def multiplied(fn: Function, case: Case) -> Observation:
 
     What it returned is "out" of a dictionary. "floats": the type of the first floating-point
     numbers that it multiplied matrices in, or "". "whole": whether all such were whole numbers.
-    Both are None where it is in another process.
     """
 
     @wraps(fn)
     def watched(*args: Any) -> Any:
         x, weight = args[0], args[3]
-        if isinstance(fn, Remote):
-            return {"out": fn(*args), "floats": None, "whole": None}
         with _FloatProducts(x.shape[1], len(x), len(weight)) as watch:
             out = fn(*args)
         return {"out": _bare(out), "floats": watch.kind, "whole": watch.whole}

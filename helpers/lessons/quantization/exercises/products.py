@@ -351,8 +351,4 @@ EXERCISE = Exercise(
     compared=claim.compared,
     wrong=wrong_answers("11.3", WRONG, reference, claim),
     ranked=False,
-    unseen={
-        "floats": "whether matrices are multiplied as floating-point numbers",
-        "whole": "whether these are whole",
-    },
 )

@@ -19,7 +19,7 @@ from torch import Tensor
 from helpers.checks.common import fails_with
 from helpers.checks.compare import close, describe, is_array
 from helpers.checks.drives.calling import Function, failed, wrong_signature
-from helpers.checks.drives.values import Remote, plain, tensors
+from helpers.checks.drives.values import plain, tensors
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.quantization.algorithms.fake_quantization import _StraightThrough
@@ -158,7 +158,7 @@ def there_and_back(fn: Function, case: Case) -> Observation:
     autograd lets an answer write into it. `values[0]`: "out", what came out; "changed", whether x
     was written into; "linked", whether a way leads back; "gradient", that of x, zeros where there
     is none; "spoiled", whether the gradient that came from above was written into; "torch", whether
-    the way back is that of torch's own fake quantization, None where it is in another process.
+    the way back is that of torch's own fake quantization.
     """
     trouble = wrong_signature(fn, len(case.args[0]) - 1)
     if trouble:
@@ -172,7 +172,7 @@ def there_and_back(fn: Function, case: Case) -> Observation:
             "out": plain(out),
             "changed": not torch.equal(x.detach(), before),
             "linked": isinstance(out, Tensor) and out.requires_grad,
-            "torch": None if isinstance(fn, Remote) else _is_torchs(out),
+            "torch": _is_torchs(out),
         }
         fn((-before).requires_grad_().clone(), *others)
         if found["linked"] and out.shape == x.shape:
@@ -354,5 +354,4 @@ EXERCISE = Exercise(
     compared=claim.compared,
     wrong=wrong_answers("11.6", WRONG, (reference, _StraightThrough), claim),
     ranked=False,
-    unseen={"torch": "whether the way back is torch's own"},
 )

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 from helpers.checks.compare import count, describe, is_array, listing, short
-from helpers.checks.drives.calling import Function, failed, inside, wrong_signature
+from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
@@ -23,7 +23,6 @@ from helpers.lessons.search.exercises.promoted import reference as ranked
 Turn = list[Any]
 
 
-@inside
 def decisions(fn: Function, case: Case) -> Observation:
     """Drive `fn(trials, least, most, factor)`, a search, with workers; `values[0]` is a list.
 

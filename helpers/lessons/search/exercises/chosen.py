@@ -19,7 +19,6 @@ from helpers.checks.compare import count, number, told_apart
 from helpers.checks.drives.arguments import call_with_tensors
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.requests import CHANGED, changed, returned
-from helpers.checks.drives.values import Remote
 from helpers.checks.nine_digits import wrong_number
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
@@ -76,8 +75,6 @@ def _is_telling(right: Tensor, parts: Parts) -> bool:
 
 def call_kept(fn: Function, case: Case) -> Observation:
     """As `call_with_tensors`, with a look at lists inside lists too."""
-    if isinstance(fn, Remote):
-        return call_with_tensors(fn, case)
     were: list[tuple[Any, Any]] = []
 
     @wraps(fn)

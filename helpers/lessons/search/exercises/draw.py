@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from helpers.checks.compare import count, describe, number, short
-from helpers.checks.drives.calling import Function, failed, made, there, wrong_signature
+from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import plain
-from helpers.checks.random_states import seed_there, states_there
+from helpers.checks.random_states import seed_all, states
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Uniform
@@ -47,15 +47,15 @@ def draws(fn: Function, case: Case) -> Observation:
         return trouble
     ranges, trials, seed = case.args[0]
     kinds = {"linear": Uniform, "log": LogUniform, "choice": Choice}
-    space = {name: made(fn, kinds[kind], *given) for name, (kind, *given) in ranges.items()}
+    space = {name: kinds[kind](*given) for name, (kind, *given) in ranges.items()}
     turned = {name: space[name] for name in reversed(space)}
     alone: list[bool] = []
 
     def ask(part: int, its: Mapping[str, Any], pairs: Iterable[tuple[int, int]]) -> list[Any]:
-        seed_there(fn, part)
-        before = states_there(fn)
+        seed_all(part)
+        before = states()
         told = [plain(fn(dict(its), *pair)) for pair in pairs]
-        alone.append(states_there(fn) == before)
+        alone.append(states() == before)
         return [sorted(map(list, one.items())) if type(one) is dict else one for one in told]
 
     in_turn = [(trial, seed) for trial in range(trials)]
@@ -67,11 +67,11 @@ def draws(fn: Function, case: Case) -> Observation:
             ask(2, space, few),
             ask(3, turned, few),
         ]
-        there(fn, salt, True)
+        salt(True)
         try:
             found.append(ask(4, space, few))
         finally:
-            there(fn, salt, False)
+            salt(False)
         found.append(ask(5, space, far(seed)))
     except Exception as error:
         return failed(error, fn)

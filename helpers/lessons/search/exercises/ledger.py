@@ -12,7 +12,7 @@ from typing import Any
 
 from helpers.checks.common import fails_with
 from helpers.checks.compare import count, describe, short
-from helpers.checks.drives.calling import Function, failed, inside, wrong_signature
+from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
@@ -62,7 +62,6 @@ class InTurn:
         return not self.waiting and len(self.told) >= self.given
 
 
-@inside
 def ledger_turns(fn: Function, case: Case) -> Observation:
     """Drive `fn(search)` around an `InTurn`, with workers that come and go; `values[0]` is a list.
 

@@ -225,6 +225,8 @@ def bytes_sent(case: Case, seen: Observation) -> Iterator[str]:
                 f"rank {rank} sent {sent} B in forward, and its tokens for others and its answers "
                 f"have {want} B: {more}."
             )
+        if seen.bytes[rank] > 2 * want:
+            yield f"rank {rank} sent {seen.bytes[rank]} B; {want} B there, and as many back, do."
 
 
 def more_rows(case: Case, seen: Observation) -> Iterator[str]:

@@ -11,10 +11,9 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from helpers.checks.compare import all_close
 from helpers.checks.drives.calling import Function
-from helpers.checks.drives.memory import LARGE, Kept, Watching
+from helpers.checks.drives.memory import Watching
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import OPEN
-from helpers.checks.drives.values import Remote
 from helpers.checks.spec import Case, Observation
 from helpers.lessons.sharding.exercises.shared import first_changed, go_back, watched
 
@@ -93,22 +92,7 @@ def on_layer(
     without the gradients, 0 where they are fewer than the weight's; row, those in the memory that
     own's gradient lies in; changed, the first that was written into, 0 for own, 1 for x, 2 for
     backward's gradient; open, the messages that nobody waited for.
-
-    Of a function in another process, saved and row are None, and so are held and after where the
-    weight is small. Of a large one they tell what that process holds more than before: the whole
-    weight's numbers, or 0 where that is nearer to a slice, which may be held.
     """
-    if shape[0] * shape[1] * own.element_size() >= LARGE:
-        # First a small one of the kind: what libraries load then, stays.
-        few = own.new_ones((comm.rank + 1) * 4 // comm.size - comm.rank * 4 // comm.size)
-        _once(fn, comm, x[:1, :2].clone(), few, (2, 2), weights[:1, :2])
-    return _once(fn, comm, x, own, shape, weights)
-
-
-def _once(
-    fn: Function, comm: Any, x: Tensor, own: Tensor, shape: tuple[int, int], weights: Tensor
-) -> Any:
-    elsewhere = isinstance(fn, Remote)
     saved, size = dict[int, int](), shape[0] * shape[1]
     before = own.clone(), x.clone()
     x.requires_grad_()
@@ -119,22 +103,15 @@ def _once(
         saved[memory.data_ptr()] = memory.nbytes() // tensor.element_size()
         return tensor
 
-    held, process = _Held(), Kept(fn, size * own.element_size())
-
-    def whole(*but: Any) -> int | None:
-        if not elsewhere:
-            return held.largest(size, *but)
-        more = process.more()
-        halfway = (size + len(own)) * own.element_size() / 2
-        return None if more is None else size if more > halfway else 0
+    held = _Held()
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), held:
         out, forward, still = watched(comm, lambda: fn(comm, x, own, tuple(shape)))
-    kept = whole(out, x, own)
+    kept = held.largest(size, out, x, own)
     given = weights.clone()
     with held:
         reached, backward, more = go_back(comm, out, given)
-    after = whole(out, x, own, x.grad, own.grad)
+    after = held.largest(size, out, x, own, x.grad, own.grad)
     memory = 0 if own.grad is None else own.grad.untyped_storage().nbytes()
     return {
         "out": out,
@@ -143,10 +120,10 @@ def _once(
         "own": own.grad,
         "forward": forward,
         "backward": backward,
-        "saved": None if elsewhere else sum(saved.values()),
+        "saved": sum(saved.values()),
         "held": kept,
         "after": after,
-        "row": None if elsewhere else memory // own.element_size(),
+        "row": memory // own.element_size(),
         "changed": first_changed((own, x, given), (*before, weights)),
         OPEN: still + more,
     }

@@ -353,7 +353,6 @@ EXERCISE = Exercise(
     numbers=lambda case, seen: {"n": case.ranks, "first": listing(case.facts["places"][0][:3])},
     praise=praise,
     reference=reference,
-    unseen={"between": "whether something is computed between one block and the next"},
     wrong=wrong_answers(
         "14.7", WRONG, (ring_attention, _with_more, _scores, told_by_all, all_blocks)
     ),

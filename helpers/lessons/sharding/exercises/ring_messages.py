@@ -11,7 +11,6 @@ from helpers.checks.compare import count, listing
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import OPEN, Requests
-from helpers.checks.drives.values import Remote
 from helpers.checks.spec import Case, Observation
 from helpers.lessons.sharding.exercises.shared import first_changed
 
@@ -135,8 +134,8 @@ def on_sequence(
     """`fn(comm, query, key, value, places)`.
 
     `values[rank]`: returned; changed, whether one of the arguments was written into; between,
-    whether it computes from the first message that it gets to the last, None where it is computed
-    in another process; receiving, how many receives nobody waited for; open, how many messages.
+    whether it computes from the first message that it gets to the last; receiving, how many
+    receives nobody waited for; open, how many messages.
     """
     before, requests = [t.clone() for t in (query, key, value, *(places or []))], Requests(comm)
     with _Arrivals(comm) as arrivals:
@@ -146,7 +145,7 @@ def on_sequence(
     return {
         "returned": returned,
         "changed": first_changed((query, key, value, *(places or [])), before),
-        "between": None if isinstance(fn, Remote) else between,
+        "between": between,
         "receiving": arrivals.open,
         OPEN: still,
     }

@@ -95,7 +95,10 @@ def whole_state(case: Case, seen: Observation) -> str | None:
     if _wrong_numbers(case, seen):
         return None
     for rank, value in enumerate(seen.values):
-        if value["state"]:
+        slices = [case.args[rank][2], *(after["momentum"] for after in value["after"])]
+        begun = [np.ravel(told)[: len(slices[0])] for told in value["told"]]  # behind it, padding
+        pairs = product(begun, slices) if len(slices[0]) else ()
+        if any(np.array_equal(one, held) for one, held in pairs):
             return (
                 f"the numbers are right, but rank {rank} sent its slice of the momentum, and the "
                 "whole of it came together on other ranks: what is sharded is never gathered. "
@@ -126,20 +129,16 @@ def on_steps(
     """`fn(comm, parameters, gradient, momentum, *rest)` for each row of gradients.
 
     rest: the rate and beta. `values[rank]`: after, for each step the parameters and the momentum;
-    open, the most of its messages in a step that nobody waited for; state, whether one held its
-    slice of the momentum.
+    open, the most of its messages in a step that nobody waited for; told, what they held.
     """
-    after, still, state = [], [], False
+    after, still, messages = [], [], list[Any]()
     for gradient in gradients:
-        requests, slices = Requests(comm, note=plain), [plain(momentum)]
+        requests = Requests(comm, note=plain)
         fn(comm, parameters, gradient.clone(), momentum, *rest)
         still.append(requests.end())
-        slices.append(plain(momentum))
-        begun = [np.ravel(told)[: len(momentum)] for told in requests.told]  # behind it, padding
-        pairs = product(begun, slices) if len(momentum) else ()
-        state = state or any(np.array_equal(one, held) for one, held in pairs)
-        after.append({"parameters": plain(parameters), "momentum": slices[-1]})
-    return {"after": after, "state": state, OPEN: max(still)}
+        messages += requests.told
+        after.append({"parameters": plain(parameters), "momentum": plain(momentum)})
+    return {"after": after, "told": messages, OPEN: max(still)}
 
 
 def reference(

@@ -274,5 +274,4 @@ EXERCISE = Exercise(
     reference=reference,
     wrong=wrong_answers("07.4", WRONG, Plain),
     ranked=False,
-    unseen={"later": "whether an earlier result is written into"},
 )

@@ -18,39 +18,84 @@ from torch import Tensor
 
 from helpers.checks.common import fails_with
 from helpers.checks.compare import close, count, describe, rounded
-from helpers.checks.drives.calling import Function, at_hand, driver, made
-from helpers.checks.drives.values import Offered, plain
+from helpers.checks.drives.calling import Function
+from helpers.checks.drives.handed import Handed, Hands
+from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
 Turn = dict[str, Any]
 
 
-class Scripted(Offered):
-    """Stands for an accumulator: what `take_grad` gives in each of the chief's turns is given.
+class Script(Hands):
+    """What an accumulator gives in each of the chief's turns, which is given.
 
-    asked: the `required` of each call.
+    asked: by turn, the `required` of each call of `take_grad`.
     """
 
-    methods, attributes = ("take_grad",), ("global_step",)
+    secret = (5,)
 
-    def __init__(self, means: Sequence[Tensor | None]) -> None:
-        self.means, self.turn, self.global_step, self.asked = list(means), 0, 0, list[Any]()
+    def __init__(self, *case: Any) -> None:
+        self.means, self.at, self.step = list(case[5]), 0, 0
+        self.asked: list[list[Any]] = [[] for _ in self.means]
+
+    def turn(self, number: int) -> bool:
+        """A turn begins; whether there is one."""
+        if number < len(self.means):
+            self.at, self.asked[number] = number, []
+        return number < len(self.means)
 
     def take_grad(self, required: int) -> Tensor | None:
         """The mean of this turn, once; None where there are too few gradients."""
-        self.asked.append(plain(required))
-        mean, self.means[self.turn] = self.means[self.turn], None
-        self.global_step += mean is not None
+        self.asked[self.at].append(plain(required))
+        mean: Tensor | None = self.means[self.at]
+        self.means[self.at] = None
+        self.step += mean is not None
         return mean
+
+    def global_step(self, *new: int) -> int:
+        """How many means were taken; new: what it is to be."""
+        (self.step,) = new or (self.step,)
+        return self.step
+
+    def noted(self, value: Any) -> Any:
+        """Which gradients were asked for in each turn."""
+        pairs = zip(value["turns"], self.asked, strict=True)
+        return {**value, "turns": [{**turn, "asked": asked} for turn, asked in pairs]}
+
+
+class Scripted:
+    """Stands for an accumulator."""
+
+    def __init__(self, hands: Any) -> None:
+        self._hands = hands
+
+    def take_grad(self, required: int) -> Any:
+        """The mean of this turn, once; None where there are too few gradients."""
+        return self._hands.take_grad(required)
+
+    @property
+    def global_step(self) -> Any:
+        """How many means were taken."""
+        return self._hands.global_step()
+
+    @global_step.setter
+    def global_step(self, step: int) -> None:
+        self._hands.global_step(step)
 
 
 LEFT = -1  # a token that no worker has taken
 
 
-@driver(6)
-def chief_turns(
-    fn: Function, weights: Tensor, rate: float, aggregate: int, total: int, tokens: int, means: Any
+def _chief_turns(
+    fn: Function,
+    hands: Any,
+    weights: Tensor,
+    rate: float,
+    aggregate: int,
+    total: int,
+    tokens: int,
+    means: Any,
 ) -> dict[str, Any]:
     """Make `fn(accumulator, queue, weights, rate, aggregate, total)`, start it, take turns.
 
@@ -60,24 +105,24 @@ def chief_turns(
     queue, the oldest first. Between the turns workers take all, and LEFT is put in, which nobody
     takes.
     """
-    accumulator, before, turns = Scripted(means), weights.clone(), list[Any]()
-    queue = at_hand(fn, made(fn, deque))
-    chief = fn(accumulator, queue, weights, rate, aggregate, total)
+    before, turns, queue = weights.clone(), list[Any](), deque[Any]()
+    chief = fn(Scripted(hands), queue, weights, rate, aggregate, total)
     chief.start(tokens)
     start = _taken(queue)
-    for turn in range(len(means)):
-        accumulator.turn, accumulator.asked = turn, []
+    while hands.turn(len(turns)):
         queue.append(LEFT)
         turns.append(
             {
                 "gave": plain(chief.turn()),
-                "asked": list(accumulator.asked),
                 "step": plain(chief.global_step),
                 "weights": plain(chief.weights),
                 "tokens": _taken(queue),
             }
         )
     return {"start": start, "turns": turns, "changed": not torch.equal(weights, before)}
+
+
+chief_turns = Handed(_chief_turns, 6, Script)
 
 
 def _taken(queue: Any) -> list[Any]:

@@ -249,5 +249,4 @@ EXERCISE = Exercise(
     reference=reference,
     wrong=wrong_answers("07.2", WRONG, reference),
     ranked=False,
-    unseen={"changed": "whether `iterations` changes"},
 )

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from helpers.checks.common import fails_with
 from helpers.checks.compare import close, count, describe, listing, rounded
-from helpers.checks.drives.calling import Function, inside
+from helpers.checks.drives.calling import Function
 from helpers.checks.drives.rules import PlainSgd, drive
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
@@ -42,7 +42,6 @@ class Handed(Cure):
         return self.rule.arrive(worker, gradient, version)
 
 
-@inside
 def rule_turns_handed(fn: Function, case: Case) -> Observation:
     """As `drive`, with workers whose gradients are still theirs when they have handed them in: what
     a rule writes into one stands in the next one of that worker. What a decision names is in order.

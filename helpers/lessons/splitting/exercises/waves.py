@@ -19,6 +19,7 @@ from torch import Tensor
 from helpers.checks.common import WORLDS, self_hint
 from helpers.checks.compare import close, count, describe, is_array, listing, rounded, worlds
 from helpers.checks.drives.calling import Function
+from helpers.checks.drives.handed import Hands
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import Requests, all_waited, not_waited
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
@@ -59,16 +60,22 @@ def recurrent(comm: Any, inward: float, onward: float, seconds: float) -> Callab
     return layer
 
 
-def _on_wave(
-    fn: Function, comm: Any, inward: float, onward: float, inputs: Tensor | None, chunks: int
-) -> Any:
+class Layer(Hands):
+    """This rank's layer."""
+
+    secret = (0, 1)
+
+    def __init__(self, comm: Any, inward: float, onward: float, *case: Any) -> None:
+        self.layer = recurrent(comm, inward, onward, _SECONDS)
+
+
+def _on_wave(fn: Function, comm: Any, hands: Any, *case: Any) -> Any:
     """Call `fn(comm, layer, inputs, chunks)`, with this rank's layer; then as `all_waited`."""
-    requests = Requests(comm)
-    layer = recurrent(comm, inward, onward, _SECONDS)
-    return all_waited(requests, fn(comm, layer, inputs, chunks))
+    requests, (*_, inputs, chunks) = Requests(comm), case
+    return all_waited(requests, fn(comm, hands.layer, inputs, chunks))
 
 
-on_wave = Ranked(_on_wave, arguments=4)
+on_wave = Ranked(_on_wave, arguments=4, hands=Layer)
 
 
 def cases(seed: int) -> list[Case]:
