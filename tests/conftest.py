@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
 from typing import Any
 
 import hypothesis
@@ -48,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("exploring" if config.getoption("--all") else "everyday")
     os.environ[SWITCH] = "off"  # no test writes into the progress of whoever runs it
     kernel_ports.pytest_configure()
+    config.pluginmanager.register(kinds)
     parts.configure(config)
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _own_fonts(config)
@@ -94,7 +94,7 @@ def no_hosts() -> str:
     return namespaces.missing()
 
 
-def leave_out(item: pytest.Item) -> None:
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Leave out what cannot run here, and say why."""
     missing = state.horovod_missing() if item.get_closest_marker("horovod") else None
     if missing:
@@ -103,25 +103,3 @@ def leave_out(item: pytest.Item) -> None:
         pytest.skip(f"no virtual hosts: {why}")
     if item.get_closest_marker("browser") and system.browser() is None:
         pytest.skip(f"No Chromium was found. To have it: {system.install_line(['chromium'])}")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
-    """Leave out what cannot run here; no fixture of a test without a clock starts a process."""
-    leave_out(item)
-    with kinds.watched(item):
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Nor does the test."""
-    with kinds.watched(item):
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
-    """Nor what comes after it."""
-    with kinds.watched(item):
-        return (yield)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -82,6 +82,16 @@ def watched(item: pytest.Item) -> Iterator[None]:
         _test = None
         if _started:
             pytest.fail(sentence(_started[0]), pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    """Watch a test; and likewise what comes before it and after it."""
+    with watched(item):
+        return (yield)
+
+
+pytest_runtest_call = pytest_runtest_teardown = pytest_runtest_setup
 
 
 def sentence(what: str) -> str:

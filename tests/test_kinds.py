@@ -12,7 +12,6 @@ import pytest
 from helpers.setup.places import ROOT
 
 CONFTEST = """
-import pytest
 from tests import kinds
 
 def pytest_addoption(parser):
@@ -20,24 +19,10 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "real: starts processes")
+    config.pluginmanager.register(kinds)
 
 def pytest_collection_modifyitems(config, items):
     items[:] = kinds.choose(config, items)
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item):
-    with kinds.watched(item):
-        return (yield)
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item):
-    with kinds.watched(item):
-        return (yield)
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item):
-    with kinds.watched(item):
-        return (yield)
 """
 SUITE = """
 import os, platform, subprocess, sys, threading

@@ -103,10 +103,12 @@ def ensure(quiet: bool = False) -> None:
 
     Runs in the environment's own Python. quiet: only the end is shown.
     """
-    step = Step("[3/3] Horovod", quiet)
     with locked(places.cache() / "horovod.lock", "Horovod is being built by another set-up."):
+        if state.horovod_settled():
+            return
+        step = Step("[3/3] Horovod", quiet)
         outcome = _installed(step)
-    state.save({**state.load(), "horovod": outcome})
+        state.save({**state.load(), "horovod": outcome})
     step.done("left out" if "missing" in outcome else "done")
     if "missing" in outcome:
         print(f"      {outcome['missing']}", flush=True)

@@ -7,7 +7,7 @@ from helpers.setup.lock import locked
 
 WAITING = "Another set-up of this course is at work; this one goes on when that has ended."
 # All other commands do without Horovod, or build it while they run, as `lab` does.
-NEED_HOROVOD = ("test", "build", "bench", "grade")
+NEED_HOROVOD = ("test", "build", "bench", "grade", "verdicts")
 
 
 def ensure_packages() -> None:

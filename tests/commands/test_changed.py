@@ -19,29 +19,31 @@ from tests import selection
 SPEC = "helpers/lessons/asynchronous/exercises/compensate.py"
 
 
-def test_a_leaf_of_algorithms_reaches_its_tests_and_no_notebook() -> None:
-    found = reach(["helpers/lessons/data_parallel/algorithms/learning_rate.py"])
-    assert any(name.endswith("test_learning_rate.py") for name in found.files)
-    assert len(found.files) < 6 and not found.lessons and found.exercises <= {"03.6"}
+@pytest.mark.parametrize(
+    ("differs", "lessons", "exercises", "file"),
+    [
+        (SPEC, {"06"}, {"06.5"}, ""),
+        ("solutions/02_messages.ipynb", {"02"}, set(), ""),
+        # What shows it, in a notebook; algorithms have tests of their own, and reach none.
+        ("helpers/lessons/pipelines/figures/pipeline_view.py", {"13"}, set(), "test_pipeline_view"),
+        ("helpers/lessons/data_parallel/algorithms/learning_rate.py", set(), {"03.6"},
+         "test_learning_rate.py"),
+        # What is started by its name.
+        ("helpers/instructor/judge/judge.py", set(), set(), "test_grading_run"),
+    ],
+)  # fmt: skip
+def test_a_difference_reaches_what_uses_it(
+    differs: str, lessons: set[str], exercises: set[str], file: str
+) -> None:
+    found = reach([differs])
+    assert found.lessons == lessons and found.exercises <= exercises
+    assert not file or any(file in name for name in found.files)
 
 
-def test_a_spec_reaches_its_lesson_and_no_other() -> None:
-    found = reach([SPEC])
-    assert found.lessons == {"06"} and found.exercises == {"06.5"} and not found.whole
-
-
-def test_a_notebook_reaches_its_lesson() -> None:
-    assert reach(["solutions/02_messages.ipynb"]).lessons == {"02"}
-
-
-def test_a_view_reaches_the_notebooks_that_show_it() -> None:
-    found = reach(["helpers/lessons/pipelines/figures/pipeline_view.py"])
-    assert found.lessons == {"13"} and any("test_pipeline_view" in name for name in found.files)
-
-
-def test_what_is_started_by_its_name_is_reached() -> None:
-    found = reach(["helpers/instructor/judge/judge.py"])
-    assert any("test_grading_run" in name for name in found.files)
+def test_a_spec_is_reached_alone_and_a_leaf_reaches_few() -> None:
+    assert reach([SPEC]).exercises == {"06.5"} and not reach([SPEC]).whole
+    leaf = reach(["helpers/lessons/data_parallel/algorithms/learning_rate.py"])
+    assert len(leaf.files) < 6
 
 
 def test_what_every_test_depends_on_reaches_all() -> None:

@@ -111,5 +111,8 @@ def test_a_wheel_that_was_built_is_taken_and_one_that_does_not_load_is_not_kept(
     monkeypatch.setattr(packages, "loads", lambda *_: loads.pop(0))
     horovod.ensure()
     assert state.load()["horovod"] == {"wheel": str(wheel)}
+    horovod.ensure()  # it is there
+    assert len(loads) == 1
+    state.save({})
     horovod.ensure()
     assert "does not load here" in str(state.horovod_missing()) and not wheel.exists()
