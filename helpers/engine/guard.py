@@ -23,7 +23,7 @@ from typing import NoReturn
 from helpers.engine.rank import die_with_server
 from helpers.engine.server import adopt_orphans, end_descendants
 
-LOOK = 0.05  # seconds between two looks at the command; a closed input is seen at once
+LOOK = 0.1  # seconds between two looks at the command; a closed input is seen at once
 
 
 def main(folder: str, tied: bool, command: list[str]) -> int:

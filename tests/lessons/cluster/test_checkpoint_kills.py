@@ -24,7 +24,7 @@ from helpers.lessons.cluster.experiments.checkpoint_kills import (
 )
 from helpers.lessons.cluster.experiments.checkpoint_run import trains
 from helpers.lessons.cluster.experiments.checkpoint_training import Setting
-from helpers.lessons.cluster.experiments.checkpoint_ways import WAYS, copied
+from helpers.lessons.cluster.experiments.checkpoint_ways import WAYS
 from helpers.lessons.cluster.experiments.notes import note
 
 SHORT = Setting(steps=6, every=2, hidden=(12,))
@@ -85,34 +85,6 @@ def test_real_ranks_go_on_on_two_and_on_three(tmp_path: Path) -> None:
     # Real ranks and virtual ones are the same training.
     virtual = helpers.run(trains, tmp_path / "v", SHORT, ranks=4, engine="virtual", show=False)
     assert virtual[0].losses == found.calm
-
-
-@pytest.mark.parametrize("missing", ["random", "order", "moments"])
-def test_what_is_left_out_of_a_checkpoint_shows(missing: str, tmp_path: Path) -> None:
-    """The curve would not go on if any of these were not in it: the check above can fail."""
-
-    def forgets(comm: Any, path: Path) -> list[float]:
-        from helpers.lessons.cluster.experiments.checkpoint_training import Training
-
-        training = Training(comm, SHORT)
-        for _ in range(2):
-            training.advance()
-        state = copied(training.state())
-        again = Training(comm, SHORT)
-        if missing == "order":
-            again.order.go_on = lambda state: None
-        for row in state["rows"].values():
-            for key in list(row["values"]) if missing == "moments" else []:
-                if key != "parameter":
-                    row["values"][key].zero_()
-        if missing == "random":
-            state["common"]["random"]["torch"] = torch.Generator().manual_seed(9).get_state()
-        again.go_on(state)
-        return [again.advance() for _ in range(2)]
-
-    calm = helpers.run(trains, tmp_path, SHORT, ranks=1, engine="virtual", show=False)[0].losses
-    found = helpers.run(forgets, tmp_path, ranks=1, engine="virtual", show=False)[0]
-    assert max(abs(a - b) for a, b in zip(found, calm[2:], strict=False)) > 1e-4
 
 
 # --- the parts ------------------------------------------------------------------------------------

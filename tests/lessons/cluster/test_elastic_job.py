@@ -172,4 +172,7 @@ def test_a_node_is_killed_and_started_again_while_the_other_lives(
         nodes.start("a", command)
         nodes.until(lambda: said("a", 2))
         assert all(guard.poll() is None for guard in nodes.guards.values())
-        assert [re.sub(r"\$.*", "", line) for line in nodes.typed] == ["a", "b", "a"]
+        nodes.kill("b")
+        nodes.start("b", command)
+        nodes.kill("b")  # before its guard has begun
+        assert [re.sub(r"\$.*", "", line) for line in nodes.typed] == ["a", "b", "a", "b"]
