@@ -142,6 +142,7 @@ def show_pieces(
     ax.plot(pieces, [1e3 * model(count) for count in pieces], **style.modelled(label=label))
     ax.set(xscale="log", yscale="log", xlabel=f"all-reduces that share {what}", ylabel="time (ms)")
     style.ticks(ax.xaxis, pieces)
+    ax.minorticks_off()
     ax.legend()
     off = max(max(s / model(n), model(n) / s) for n, s in zip(pieces, seconds, strict=True))
     show(
