@@ -6,8 +6,9 @@ from typing import Any
 
 import helpers
 from benchmarks import goals
-from benchmarks.interleave import interleaved, ratio, slowest
+from benchmarks.interleave import ratio, slowest
 from benchmarks.report import Report
+from helpers.notebook.measure import in_turn
 
 SIZES_MB = (1, 10, 40)
 RANKS = (2, 4)
@@ -37,7 +38,7 @@ def on_shared_memory(comm: Any, megabytes: int) -> dict[str, list[float]]:
         "shared memory": lambda: c.all_reduce_shared(comm, buffers),
         "copy of memory": lambda: other.copy_(tensor),
     }
-    return interleaved(comm, contenders, REPEATS, before=fill)
+    return in_turn(comm, contenders, REPEATS, before=fill)
 
 
 def on_sockets(comm: Any, megabytes: int) -> dict[str, list[float]]:
@@ -52,7 +53,7 @@ def on_sockets(comm: Any, megabytes: int) -> dict[str, list[float]]:
         "gloo": lambda: dist.all_reduce(tensor),
         "ring": lambda: c.all_reduce_ring(comm, tensor),
     }
-    return interleaved(comm, contenders, REPEATS, before=lambda: tensor.fill_(comm.rank))
+    return in_turn(comm, contenders, REPEATS, before=lambda: tensor.fill_(comm.rank))
 
 
 def measure() -> Report:

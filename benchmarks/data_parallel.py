@@ -16,8 +16,9 @@ from typing import Any
 
 import helpers
 from benchmarks import goals, model_parallel
-from benchmarks.interleave import interleaved, ratio, slowest
+from benchmarks.interleave import ratio, slowest
 from benchmarks.report import Report
+from helpers.notebook.measure import in_turn
 
 RANKS = (2, 4)
 REPEATS = 21
@@ -133,7 +134,7 @@ def beside_ddp(comm: Any) -> tuple[dict[str, list[float]], float]:
         DDP_VIEWS: trainer.ddp(DDP_VIEWS, gradient_as_bucket_view=True),
         **our_contenders(trainer),
     }
-    return interleaved(comm, contenders, REPEATS), trainer.largest_difference()
+    return in_turn(comm, contenders, REPEATS), trainer.largest_difference()
 
 
 def beside_horovod(comm: Any, rendezvous: str) -> tuple[dict[str, list[float]], float]:
@@ -149,7 +150,7 @@ def beside_horovod(comm: Any, rendezvous: str) -> tuple[dict[str, list[float]], 
     )
     trainer = Trainer(comm)
     contenders = {"Horovod": trainer.horovod("Horovod"), **our_contenders(trainer)}
-    return interleaved(comm, contenders, REPEATS), trainer.largest_difference()
+    return in_turn(comm, contenders, REPEATS), trainer.largest_difference()
 
 
 def add(report: Report, case: str, results: Any, peer: str) -> dict[str, list[float]]:

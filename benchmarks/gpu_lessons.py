@@ -15,9 +15,10 @@ import torch
 
 from benchmarks import gpu_memory, gpu_shared
 from benchmarks.gpu_memory import SIZE, Size
-from benchmarks.interleave import interleaved, ratio, slowest
+from benchmarks.interleave import ratio, slowest
 from benchmarks.on_device import finish
 from benchmarks.report import Report
+from helpers.notebook.measure import in_turn
 
 RANKS = 2
 LENGTHS = (1000, 1_000_000, 10_000_000)  # float32 numbers of a message, 4 KB to 40 MB
@@ -43,7 +44,7 @@ def messages(comm: Any, lengths: tuple[int, ...], repeats: int) -> dict[str, lis
         finish(comm.device)
 
     contenders = {str(n): partial(there_and_back, tensor) for n, tensor in tensors.items()}
-    return interleaved(comm, contenders, repeats)
+    return in_turn(comm, contenders, repeats)
 
 
 def sums(comm: Any, length: int, repeats: int) -> dict[str, list[float]]:
@@ -84,7 +85,7 @@ def sums(comm: Any, length: int, repeats: int) -> dict[str, list[float]]:
         if not bool((tensor == comm.size).all()):
             raise RuntimeError(f"{name} has not summed {length} numbers of {comm.size} ranks.")
     contenders = {name: partial(timed, reduce) for name, reduce in ways.items()}
-    return interleaved(comm, contenders, repeats, before=fill)
+    return in_turn(comm, contenders, repeats, before=fill)
 
 
 # --- a training step ------------------------------------------------------------------------------
@@ -125,7 +126,7 @@ def training(
         adam = torch.optim.Adam(model.parameters(), 1e-3)
         name = f"{DDP}, {precision}"
         contenders[name] = partial(step, name, theirs, adam, lambda: None)
-    return interleaved(comm, contenders, repeats), losses
+    return in_turn(comm, contenders, repeats), losses
 
 
 def add_shared(report: Report, ranks: list[dict[int, Any]] | None, words: str) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.interleave import interleaved
 from benchmarks.on_device import finish
+from helpers.notebook.measure import in_turn
 
 
 class OnDevice:
@@ -70,7 +70,7 @@ def cuda_sums(
         reduce()
         if not bool((mine == comm.size).all()):
             raise RuntimeError(f"The ranks' sum of {length} numbers is wrong.")
-        found[length] = interleaved(comm, {"read": read, "sum": reduce}, repeats, before=fill)
+        found[length] = in_turn(comm, {"read": read, "sum": reduce}, repeats, before=fill)
         here.barrier()
         del buffers
         here.barrier()  # nobody gives a tensor back that another one still has open

@@ -13,7 +13,7 @@ from typing import Any
 
 import helpers
 from benchmarks import goals
-from benchmarks.interleave import interleaved, slowest
+from benchmarks.interleave import slowest
 from benchmarks.report import Report
 from helpers.engine.errors import NoHosts
 from helpers.engine.hosts.network import bytes_a_second
@@ -27,6 +27,7 @@ from helpers.lessons.bandwidth.algorithms.two_level import all_reduce_two_level,
 from helpers.lessons.bandwidth.experiments.host_steps import push_pull_seconds, step_seconds
 from helpers.lessons.messages.algorithms.collectives import all_reduce_naive, all_reduce_ring
 from helpers.lessons.messages.algorithms.cost_model import predicted_seconds
+from helpers.notebook.measure import in_turn
 
 NBYTES = 20_000_000
 RATES = ("100mbit", "200mbit", "1gbit", "10gbit")
@@ -58,7 +59,7 @@ def all_reduces(comm: Any) -> dict[str, list[float]]:
         "gloo": lambda: dist.all_reduce(tensor),
         "plain TCP": stream.run,
     }
-    return interleaved(comm, contenders, REPEATS, warmup=1)
+    return in_turn(comm, contenders, REPEATS)
 
 
 class Stream:

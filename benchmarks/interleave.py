@@ -1,37 +1,9 @@
-"""Contenders timed in turn on the same ranks, so that a busy moment hits all of them alike."""
+"""What times of contenders say that were taken in turn on the same ranks, by `in_turn`."""
 
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-
-def interleaved(
-    comm: Any,
-    contenders: Mapping[str, Callable[[], object]],
-    repeats: int,
-    before: Callable[[], object] = lambda: None,
-    warmup: int = 2,
-) -> dict[str, list[float]]:
-    """Seconds of every contender in every repeat, on this rank.
-
-    All ranks start a contender together. before: run ahead of each, untimed. warmup: repeats that
-    are run and not kept. The order turns by one each time, so nobody always follows the same.
-    """
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
-    names = list(contenders)
-    for repeat in range(-warmup, repeats):
-        turn = repeat % len(names)
-        for name in names[turn:] + names[:turn]:
-            before()
-            comm.barrier()
-            start = time.perf_counter()
-            contenders[name]()
-            if repeat >= 0:
-                seconds[name].append(time.perf_counter() - start)
-    return seconds
+from collections.abc import Sequence
 
 
 def slowest(ranks: Sequence[dict[str, list[float]]]) -> dict[str, list[float]]:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 import helpers
-from benchmarks.interleave import interleaved, ratio, slowest
+from benchmarks.interleave import ratio, slowest
 from benchmarks.report import Report
 from helpers.lessons.pipelines.algorithms import schedules
 from helpers.lessons.pipelines.algorithms.pipeline import Pipeline, cut, microbatches
@@ -26,6 +26,7 @@ from helpers.lessons.sharding.algorithms.vocabulary_parallel import (
     vocabulary_cross_entropy,
 )
 from helpers.lessons.splitting.experiments.transformer import text, token_loss, transformer
+from helpers.notebook.measure import in_turn
 
 RANKS = (2, 4)
 REPEATS = 15
@@ -143,7 +144,7 @@ def side_by_side(comm: Any, make: Callable[..., Pair], *args: Any) -> tuple[Any,
 
         return run
 
-    seconds = interleaved(comm, {name: noting(name) for name in pair}, REPEATS)
+    seconds = in_turn(comm, {name: noting(name) for name in pair}, REPEATS)
     ours, theirs = last.values()
     return seconds, abs(ours - theirs)
 

@@ -6,7 +6,7 @@ import json
 import platform
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,17 +132,7 @@ class Report:
                 }
                 for row in self.rows
             ],
-            "claims": [
-                {
-                    "text": claim.text,
-                    "value": claim.value,
-                    "unit": claim.unit,
-                    "target": claim.target,
-                    "at_least": claim.at_least,
-                    "met": claim.met,
-                }
-                for claim in self.claims
-            ],
+            "claims": [{**asdict(claim), "met": claim.met} for claim in self.claims],
             "notes": self.notes,
         } | ({"extra": self.extra} if self.extra else {})
 

@@ -19,75 +19,53 @@ BUSY = 25  # % of the cores that other programs may use
 
 
 class Benchmark(NamedTuple):
-    """module: what measures. beside: what is measured, beside what. minutes: then it is ended."""
+    """beside: what is measured, beside what. minutes: then it is ended."""
 
-    module: str
     beside: str
     minutes: float = 45
 
 
-NAMES = {
+NAMES = {  # each is measured by the module of its name
     "launch": Benchmark(
-        "benchmarks.launch",
         "four ranks from a cell, beside torchrun, mp.spawn, accelerate and horovodrun",
     ),
-    "collectives": Benchmark(
-        "benchmarks.collectives", "the lessons' all-reduce, beside gloo's and a copy of memory"
-    ),
+    "collectives": Benchmark("the lessons' all-reduce, beside gloo's and a copy of memory"),
     "data-parallel": Benchmark(
-        "benchmarks.data_parallel",
         "the lessons' training steps, beside torch's DDP, FSDP2, DTensor and pipelining, and "
         "Horovod's",
     ),
-    "grade": Benchmark(
-        "benchmarks.grade", "grading, beside nbgrader and otter-grader; a class of 300", 90
-    ),
+    "grade": Benchmark("grading, beside nbgrader and otter-grader; a class of 300", 90),
     "simulate": Benchmark(
-        "benchmarks.simulate",
         "servers and workers without gradients, beside SimPy; 10 to 10 000 workers",
     ),
     "published": Benchmark(
-        "benchmarks.published",
         "published figures recomputed on the clock, with every point's error",
     ),
     "model-split": Benchmark(
-        "benchmarks.model_split",
         "a deep recurrent net and a dense one on two ranks, as counted before",
     ),
-    "bubble": Benchmark(
-        "benchmarks.bubble", "how much of a pipeline's step two ranks idle, beside the formula"
-    ),
-    "quantize": Benchmark(
-        "benchmarks.quantize", "a layer and models in 8 bits, beside fp32, bf16 and torchao"
-    ),
+    "bubble": Benchmark("how much of a pipeline's step two ranks idle, beside the formula"),
+    "quantize": Benchmark("a layer and models in 8 bits, beside fp32, bf16 and torchao"),
     "hosts": Benchmark(
-        "benchmarks.hosts",
         "all-reduces over shaped links, beside what these carry; steps, as predicted before",
     ),
     "compress": Benchmark(
-        "benchmarks.compress",
         "steps with fewer bits or less often, beside torch's hooks; predictions; losses over seeds",
         90,
     ),
     "actors": Benchmark(
-        "benchmarks.actors",
         "A3C on two games over five seeds; steps a second, beside a loop on gymnasium alone",
         90,
     ),
     "search": Benchmark(
-        "benchmarks.search",
         "a search on processes, beside Optuna's; wrong promotions; kills",
         90,
     ),
     "checkpoints": Benchmark(
-        "benchmarks.checkpoints",
         "what saving adds to a step, beside torch's own; kills; other numbers of ranks",
     ),
-    "lessons": Benchmark(
-        "benchmarks.lessons", "every lesson's solution in a kernel, from its start to its end", 90
-    ),
+    "lessons": Benchmark("every lesson's solution in a kernel, from its start to its end", 90),
     "gpu": Benchmark(
-        "benchmarks.gpu",
         "on a GPU: products, training steps, memory, copies, every lesson's GPU cell",
     ),
 }
@@ -114,7 +92,7 @@ def measured(name: str) -> Report:
     if name not in NAMES:
         raise ValueError(f"There is no benchmark {name!r}; there are {', '.join(NAMES)}.")
     measured, start, busy = kept.now(), time.perf_counter(), others()
-    report: Report = import_module(NAMES[name].module).measure()
+    report: Report = import_module(f"benchmarks.{name.replace('-', '_')}").measure()
     report.measured, report.took = measured, time.perf_counter() - start
     if busy > BUSY:
         report.notes.append(
