@@ -27,7 +27,7 @@ class Benchmark(NamedTuple):
 
 NAMES = {  # each is measured by the module of its name
     "launch": Benchmark(
-        "four ranks from a cell, beside torchrun, mp.spawn, accelerate and horovodrun",
+        "four ranks from a cell, beside torchrun, mp.spawn, accelerate and horovodrun"
     ),
     "collectives": Benchmark("the lessons' all-reduce, beside gloo's and a copy of memory"),
     "data-parallel": Benchmark(
@@ -36,18 +36,16 @@ NAMES = {  # each is measured by the module of its name
     ),
     "grade": Benchmark("grading, beside nbgrader and otter-grader; a class of 300", 90),
     "simulate": Benchmark(
-        "servers and workers without gradients, beside SimPy; 10 to 10 000 workers",
+        "servers and workers without gradients, beside SimPy; 10 to 10 000 workers"
     ),
-    "published": Benchmark(
-        "published figures recomputed on the clock, with every point's error",
-    ),
+    "published": Benchmark("published figures recomputed on the clock, with every point's error"),
     "model-split": Benchmark(
-        "a deep recurrent net and a dense one on two ranks, as counted before",
+        "a deep recurrent net and a dense one on two ranks, as counted before"
     ),
     "bubble": Benchmark("how much of a pipeline's step two ranks idle, beside the formula"),
     "quantize": Benchmark("a layer and models in 8 bits, beside fp32, bf16 and torchao"),
     "hosts": Benchmark(
-        "all-reduces over shaped links, beside what these carry; steps, as predicted before",
+        "all-reduces over shaped links, beside what these carry; steps, as predicted before"
     ),
     "compress": Benchmark(
         "steps with fewer bits or less often, beside torch's hooks; predictions; losses over seeds",
@@ -62,12 +60,10 @@ NAMES = {  # each is measured by the module of its name
         90,
     ),
     "checkpoints": Benchmark(
-        "what saving adds to a step, beside torch's own; kills; other numbers of ranks",
+        "what saving adds to a step, beside torch's own; kills; other numbers of ranks"
     ),
     "lessons": Benchmark("every lesson's solution in a kernel, from its start to its end", 90),
-    "gpu": Benchmark(
-        "on a GPU: products, training steps, memory, copies, every lesson's GPU cell",
-    ),
+    "gpu": Benchmark("on a GPU: products, training steps, memory, copies, every lesson's GPU cell"),
 }
 
 

@@ -86,10 +86,7 @@ def train(comm, kind: str, name: str, count: int, recompute: bool, adam: bool):
     for step in range(STEPS):
         inputs, targets = (microbatches(t, count) for t in batch(step))
         optimizer.zero_grad()
-        first, last = comm.rank == 0, comm.rank == comm.size - 1
-        losses.append(
-            pipeline.step(inputs if first else None, targets if last else None, count=count)
-        )
+        losses.append(pipeline.step(inputs, targets))
         gradients.append(
             {
                 k: p.grad.clone()
@@ -356,12 +353,7 @@ def failing(comm, what):
         stages = [nn.Sequential(nn.Flatten(0), nn.Identity()), stages[1]]
         stages[0].forward = lambda x: x.long()
     pipeline = Pipeline(comm, stages, schedule, MSE)
-    if what == "inputs":
-        pipeline.step(None, None, count=2)
-    elif what == "count":
-        pipeline.step(x, x[:1])
-    else:
-        pipeline.step(x, x)
+    pipeline.step(x, x)
 
 
 @pytest.mark.parametrize(
@@ -370,8 +362,6 @@ def failing(comm, what):
         ("stages", "1 stages cannot be shared out to 2 ranks"),
         ("schedule", "has 1 Forward instructions"),
         ("integers", "a stage passes one tensor of floating point"),
-        ("inputs", "Rank 0 needs the inputs"),
-        ("count", "Say how many microbatches"),
     ],
 )
 def test_misuse_is_told(what, words):

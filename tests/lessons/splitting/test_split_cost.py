@@ -1,4 +1,4 @@
-"""What a split is said to cost, against the clock that counts it."""
+"""What a split is said to cost, against the clock that counts it; what can run at once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from itertools import pairwise
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 import helpers
@@ -18,7 +20,7 @@ from helpers.lessons.splitting.algorithms.split_cost import (
     recurrent_work,
 )
 from helpers.lessons.splitting.algorithms.vertical_split import VerticalSplit
-from helpers.lessons.splitting.algorithms.wave import Wave
+from helpers.lessons.splitting.algorithms.wave import Wave, diagonal
 from helpers.lessons.splitting.experiments.recurrent import recurrent_layers
 
 ALPHA, BETA = 1e-3, 1e-6
@@ -56,7 +58,7 @@ def test_a_vertical_split_takes_what_was_counted(ranks):
     assert max(took) == pytest.approx(work.seconds(Rates(1e99, ALPHA, BETA)), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize(("ranks", "chunks"), [(1, 4), (4, 8)])
+@pytest.mark.parametrize(("ranks", "chunks"), [(1, 4), (2, 8), (4, 8)])
 def test_a_wave_takes_what_was_counted(ranks, chunks):
     width, rows, layers, steps = 4, 2, 4, 16
     rate = 1e6
@@ -93,3 +95,14 @@ def test_a_split_by_layer_takes_what_was_counted():
     loss = ALPHA + 2 * 8 * BETA
     assert max(took) <= work.seconds(Rates(1e99, ALPHA, BETA)) + loss + 1e-12
     assert min(took) >= work.seconds(Rates(1e99, ALPHA, BETA)) - 2 * ALPHA
+
+
+@given(layers=st.integers(1, 9), steps=st.integers(1, 9))
+def test_every_cell_of_a_diagonal_has_its_inputs(layers, steps):
+    done: set[tuple[int, int]] = set()
+    for tick in diagonal(layers, steps):
+        for layer, step in tick:
+            assert layer == 0 or (layer - 1, step) in done
+            assert step == 0 or (layer, step - 1) in done
+        done |= set(tick)
+    assert len(done) == layers * steps

@@ -110,9 +110,9 @@ class ActorTask:
             start = end
         return out[..., :-1], out[..., -1]
 
-    def returns(self, weights: Tensor, games: int, seed: int = 1_000_003) -> Tensor:
+    def returns(self, weights: Tensor, games: int) -> Tensor:
         """The sum of rewards in the first episode of each of so many games, (games,), float32.
 
         What is done is what the policy finds likeliest, and the games are the same ones always.
         """
-        return first_returns(self.setting.make(games, seed), partial(self.policy, weights))
+        return first_returns(self.setting.make(games, 1_000_003), partial(self.policy, weights))

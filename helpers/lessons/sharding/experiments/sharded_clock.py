@@ -9,7 +9,6 @@ optimizer's update and the activations' memory left out, 10 µs for a message to
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -81,7 +80,7 @@ class _Unit(nn.Module):
         return torch.as_tensor(_Takes.apply(self.linear(x), self.comm, self.seconds))
 
 
-def steps(comm: Any, setting: Setting, scale: float, stage: int, prefetch: bool = True) -> Step:
+def steps(comm: Any, setting: Setting, scale: float, stage: int, prefetch: bool) -> Step:
     """The second of two steps of one rank; the first fills the optimizer's state."""
     units = [_Unit(comm, setting.forward) for _ in range(setting.units)]
     sharded = Sharded(nn.Sequential(*units), comm, stage=stage, mixed=True, prefetch=prefetch)
@@ -126,7 +125,7 @@ def run(
         ranks=setting.ranks,
         engine="virtual",
         latency=LATENCY,
-        bandwidth=math.inf if scale == 0 else peak / scale,
+        bandwidth=peak / scale,
     )
 
 
