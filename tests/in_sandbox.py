@@ -46,7 +46,7 @@ class Person:
         assert states == {"answer": "there"}, states
         self._calls += 1
         drive, nothing = "helpers.checks.drives.calling:plain_call", encode([])
-        call = {"call": self._calls, "drive": drive, "function": "answer"}
+        call = {"call": self._calls, "drive": drive, "function": "answer", "at once": False}
         self._send(do="call", args=nothing, options=encode({}), **call)
 
     def says(self, body: str) -> Any:
@@ -56,7 +56,7 @@ class Person:
 
     def said(self) -> Any:
         """The value of the call that was started. Raises Closed where it has ended instead."""
-        seen = self._expect("seen")
+        (seen,) = self._expect("args")
         if seen["trouble"]:
             return seen["kind"], seen["text"]
         return decode(seen["values"])[0]

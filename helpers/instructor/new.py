@@ -1,23 +1,21 @@
 """`./course new NN NAME`: a lesson's skeleton, which passes every check; and taking it away again.
 
-The files of `template/` are a lesson with the number NN and the name my_subject. Two pages list
-every lesson: the README, and docs/sandbox.md, what the grader sees of each exercise's answers.
+The files of `template/` are a lesson with the number NN and the name my_subject. The README lists
+every lesson.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from helpers.instructor.build import ROOT, build, notebooks
 
 TEMPLATE = Path(__file__).parent / "template"
-# How a lesson's rows begin in the pages that list all of them.
-LISTS = {"README.md": r"\| \[(\d\d) ", "docs/sandbox.md": r"\| (\d\d)\.\d+ "}
+# How a lesson's rows begin in the page that lists all of them.
+LISTS = {"README.md": r"\| \[(\d\d) "}
 README_ROW = (
     "| [{lesson} {title}](lessons/{lesson}_{name}.ipynb) | a mean over the ranks, a count of "
     "steps, a rule that drops every other gradient | – |"
@@ -64,17 +62,9 @@ def new(lesson: str, name: str, root: Path = ROOT) -> list[str]:
         (root / place).write_text(text, encoding="utf-8")
     title = name.replace("_", " ").capitalize()
     add_rows(root, "README.md", lesson, [README_ROW.format(lesson=lesson, title=title, name=name)])
-    add_rows(root, "docs/sandbox.md", lesson, seen(lesson, root))
     if build(run=True, only=(lesson,), root=root):
         raise NotNew(f"The files of lesson {lesson} are there, but it could not be built.")
     return [*files.values(), f"lessons/{lesson}_{name}.ipynb"]
-
-
-def seen(lesson: str, root: Path) -> list[str]:
-    """The rows of docs/sandbox.md, by a Python that finds the specs just written."""
-    command = [sys.executable, "-m", "helpers.instructor.seen", lesson]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
 
 
 def add_rows(root: Path, page: str, lesson: str, rows: Sequence[str]) -> None:

@@ -7,26 +7,16 @@ from hostile.submission import Attack, right
 # What the ranks do wrong among themselves; `fit` beside it stays right.
 RANKS = {
     "skips a collective": "    if comm.rank:\n        comm.barrier()\n    return batch\n",
-    "one barrier more": (
-        "    for _ in range(comm.rank + 1):\n        comm.barrier()\n    return batch\n"
-    ),
     "shapes that differ": (
         "    comm.send(torch.ones(comm.rank + 2), (comm.rank + 1) % comm.size)\n"
         "    comm.recv((comm.rank - 1) % comm.size, into=torch.ones(1))\n    return batch\n"
     ),
-    "shared shapes that differ": "    comm.shared((comm.rank + 1,))\n    return batch\n",
     "another rank's name": (
         "    comm.rank = 0 if comm.rank else 1\n    comm.size = 1\n    return batch\n"
     ),
-    "waits for what never comes": "    return comm.recv((comm.rank + 1) % comm.size)\n",
     "sends for ever": (
         "    while True:\n        comm.isend(torch.ones(9), (comm.rank + 1) % comm.size)\n"
     ),
-    "all send for ever": (
-        "    data = torch.zeros(4_000_000)\n    while True:\n"
-        "        comm.isend(data, (comm.rank + 1) % comm.size)\n        comm.done = comm.time()\n"
-    ),
-    "computes for ever": "    while True:\n        comm.compute(1.0)\n",
     "one rank ends": (
         "    import os\n    if comm.rank == comm.size - 1:\n        os._exit(0)\n"
         "    comm.barrier()\n    return batch\n"
@@ -44,17 +34,7 @@ RANKS = {
         "    def wait(comm):\n        while True:\n            pass\n"
         "    comm.background(wait).wait()\n    return batch\n"
     ),
-    "background that raises": ("    comm.background(lambda c: 1 / 0).wait()\n    return batch\n"),
-    "background in background": (
-        "    comm.background(lambda c: c.background(print)).wait()\n    return batch\n"
-    ),
-    "strange types": (
-        "    comm.isend(torch.ones(2).to(torch.complex32), (comm.rank + 1) % comm.size)\n"
-        "    comm.isend(torch.empty(2, dtype=torch.int1), (comm.rank + 1) % comm.size)\n"
-        "    return batch\n"
-    ),
     "no tensor": "    comm.send('tensor', (comm.rank + 1) % comm.size)\n    return batch\n",
-    "a comm of its own": ("    comm.__class__ = type('Comm', (), {})\n    return batch\n"),
     "changes shared memory": (
         "    import os\n    comm.shared((4,))\n"
         "    for name in os.listdir('/proc/self/fd'):\n        try:\n"

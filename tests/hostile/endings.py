@@ -20,46 +20,16 @@ def leaves_by_system_exit():
     raise SystemExit("passed")
 
 
-def leaves_by_interrupt():
-    raise KeyboardInterrupt
-
-
-def leaves_by_generator_exit():
-    raise GeneratorExit
-
-
 def segfault():
     import ctypes
 
     ctypes.string_at(8)
 
 
-def abort():
-    import ctypes
-
-    ctypes.CDLL(None).abort()
-
-
 def kills_everything():
     import os
 
     os.kill(-1, 9)
-
-
-def kills_its_parent():
-    import os
-    import signal
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGKILL):
-        os.kill(os.getppid(), number)
-
-
-def stops_its_parent():
-    import os
-    import signal
-
-    os.kill(os.getppid(), signal.SIGSTOP)
-    os._exit(0)
 
 
 def stops_everything():
@@ -79,13 +49,6 @@ def kills_the_first_process():
         except OSError:
             pass
     os._exit(1)
-
-
-def stops_itself():
-    import os
-    import signal
-
-    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def fork_bomb():
@@ -122,17 +85,6 @@ def double_forked_daemon():
     os._exit(0)
 
 
-def daemon_that_keeps_the_connection():
-    import os
-    import time
-
-    if os.fork():
-        os._exit(0)
-    os.setsid()
-    while True:
-        time.sleep(1)
-
-
 def exception_after_a_copy_that_talks_on():
     import os
     import time
@@ -165,30 +117,8 @@ def swallows_every_interrupt():
             continue
 
 
-def waits_in_the_kernel():
-    import os
-
-    reader, _ = os.pipe()
-    os.read(reader, 1)
-
-
 def never_lets_go_of_the_interpreter():
     (3 ** (3**25)) % 7
-
-
-def regular_expression_without_end():
-    import re
-
-    re.match(r"(a*)*b", "a" * 60)
-
-
-def timer_that_ends_it():
-    import os
-    import threading
-
-    threading.Timer(0.05, os._exit, (0,)).start()
-    while True:
-        pass
 
 
 ENDINGS: list[Attack] = [
@@ -196,26 +126,16 @@ ENDINGS: list[Attack] = [
     for attack in (
         leaves_by_exit,
         leaves_by_system_exit,
-        leaves_by_interrupt,
-        leaves_by_generator_exit,
         segfault,
-        abort,
         kills_everything,
-        kills_its_parent,
-        stops_its_parent,
         stops_everything,
         kills_the_first_process,
-        stops_itself,
         fork_bomb,
         double_forked_daemon,
-        daemon_that_keeps_the_connection,
         exception_after_a_copy_that_talks_on,
         never_ends,
         swallows_every_interrupt,
-        waits_in_the_kernel,
         never_lets_go_of_the_interpreter,
-        regular_expression_without_end,
-        timer_that_ends_it,
     )
 ] + [
     opening(attack)
@@ -224,7 +144,6 @@ ENDINGS: list[Attack] = [
         leaves_by_system_exit,
         segfault,
         kills_everything,
-        kills_its_parent,
         never_ends,
         swallows_every_interrupt,
     )

@@ -8,34 +8,6 @@ from __future__ import annotations
 from hostile.submission import Attack, probe
 
 
-def kernel_settings():
-    import glob
-
-    for path in (
-        "/proc/sys/kernel/core_pattern",
-        "/proc/sys/kernel/modprobe",
-        "/proc/sys/kernel/hostname",
-        "/proc/sys/vm/overcommit_memory",
-        "/proc/sys/vm/drop_caches",
-        "/proc/sys/fs/file-max",
-        "/proc/sysrq-trigger",
-        "/proc/1/oom_score_adj",
-        *glob.glob("/sys/kernel/*"),
-        *glob.glob("/sys/fs/cgroup/*"),
-        *glob.glob("/proc/sys/user/*"),
-        *glob.glob("/proc/sys/net/ipv4/ip_*"),
-    ):
-        try:
-            with open(path, "r+") as file:
-                held = file.read(100)
-                file.seek(0)
-                file.write(held)
-        except (OSError, ValueError):
-            continue
-        return True
-    return False
-
-
 def new_namespaces():
     import ctypes
     import os
@@ -52,22 +24,6 @@ def new_namespaces():
             os.waitpid(pid, 0)
             return True
     return libc.syscall(435, b"\0" * 88, 88) > 0  # clone3
-
-
-def joining_namespaces():
-    import ctypes
-    import glob
-    import os
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    for path in glob.glob("/proc/*/ns/*"):
-        try:
-            fd = os.open(path, os.O_RDONLY)
-        except OSError:
-            continue
-        if libc.setns(fd, 0) == 0:
-            return True
-    return False
 
 
 def mounting():
@@ -134,99 +90,12 @@ def more_rights():
     return rights or status["NoNewPrivs"] != "1" or libc.syscall(169, 0, 0, 0) == 0
 
 
-def programs_with_more_rights():
-    import subprocess
-
-    for command in (
-        ["su", "-c", "id"],
-        ["sudo", "-n", "id"],
-        ["mount", "-t", "tmpfs", "x", "/tmp"],
-    ):
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=5, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if done.returncode == 0:
-            return True
-    return False
-
-
-def rare_system_calls():
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    calls = {
-        "keyctl": (250, 0, -3, 1),
-        "add_key": (248, b"user", b"hostile", b"x", 1, -3),
-        "request_key": (249, b"user", b"hostile", 0, -3),
-        "bpf": (321, 0, 0, 0),
-        "perf_event_open": (298, 0, 0, -1, -1, 0),
-        "userfaultfd": (323, 0),
-        "io_uring_setup": (425, 8, b"\0" * 120),
-        "kexec_load": (246, 0, 0, 0, 0),
-        "init_module": (175, b"", 0, b""),
-        "reboot": (169, 0, 0, 0, 0),
-        "swapon": (167, b"/tmp/x", 0),
-        "shmget": (29, 0x48535431, 4096, 0o1666),
-        "semget": (64, 0x48535431, 1, 0o1666),
-        "msgget": (68, 0x48535431, 0o1666),
-        "memfd_create": (319, b"x", 0),
-        "open_by_handle_at": (304, 0, 0, 0),
-        "fanotify_init": (300, 0, 0),
-        "quotactl": (179, 0, 0, 0, 0),
-        "acct": (163, b"/tmp/x"),
-    }
-    return any(libc.syscall(*words) >= 0 for words in calls.values())
-
-
-def message_queues():
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    return libc.syscall(240, b"hostile", 0o102, 0o666, None) >= 0
-
-
-def the_terminal():
-    import fcntl
-    import os
-    import termios
-
-    for path in ("/dev/tty", "/dev/console", "/dev/tty0", "/dev/pts/0", "/proc/1/fd/0"):
-        try:
-            fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
-            fcntl.ioctl(fd, termios.TIOCSTI, b"x")
-        except OSError:
-            continue
-        return True
-    return False
-
-
-def devices():
-    import os
-    import stat
-
-    allowed = {"null", "zero", "full", "random", "urandom", "tty", "ptmx"}
-    for folder, _, files in os.walk("/dev"):
-        for name in files:
-            mode = os.lstat(os.path.join(folder, name)).st_mode
-            if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and name not in allowed):
-                return True
-    return False
-
-
 MACHINE: list[Attack] = [
     probe(attack)
     for attack in (
-        kernel_settings,
         new_namespaces,
-        joining_namespaces,
         mounting,
         tracing_other_processes,
         more_rights,
-        programs_with_more_rights,
-        rare_system_calls,
-        message_queues,
-        the_terminal,
-        devices,
     )
 ]

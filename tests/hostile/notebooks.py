@@ -6,7 +6,6 @@ Each builder fills a folder and returns the path to grade; what the grade has to
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 from hostile.files import ANSWERS, File, right_ones, write
@@ -41,23 +40,6 @@ def tampered_metadata_of_wrong_answers(folder: Path) -> Path:
     return write(folder, made)
 
 
-def metadata_that_is_none(folder: Path) -> Path:
-    """Metadata, outputs and identifiers of no valid type."""
-    made = right_ones()
-    made["metadata"] = [1, 2]
-    for cell in made["cells"]:
-        cell |= {"metadata": None, "outputs": "none", "execution_count": "x", "id": "?" * 500}
-    return write(folder, made)
-
-
-def answers_in_text_cells(folder: Path) -> Path:
-    """The answers are no code at all."""
-    made = right_ones()
-    for cell in made["cells"]:
-        cell["cell_type"] = "markdown"
-    return write(folder, made)
-
-
 def old_format(folder: Path) -> Path:
     """The third format, as of 2013."""
     cells = [
@@ -75,19 +57,6 @@ def old_format(folder: Path) -> Path:
     return write(
         folder, {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""}, "worksheets": sheets}
     )
-
-
-def keys_doubled(folder: Path) -> Path:
-    """Two lists of cells, of which the last counts."""
-    text = json.dumps(right_ones())
-    return write(folder, b'{"cells": [], ' + text.encode()[1:])
-
-
-def characters_that_python_refuses(folder: Path) -> Path:
-    """Null characters and halves of surrogate pairs in a cell."""
-    made = right_ones()
-    extra = {**made["cells"][0], "id": "extra", "source": "x = '\x00\ud800'"}
-    return write(folder, made | {"cells": [extra, *made["cells"]]})
 
 
 def cells_that_break_the_parser(folder: Path) -> Path:
@@ -140,30 +109,17 @@ def a_strange_name(folder: Path) -> Path:
     return write(folder, right_ones(), "--out=..;<script>alert(1)<\u2044script>\n=cmd|' !A0.ipynb")
 
 
-def bytes_in_the_name(folder: Path) -> Path:
-    """A file whose name is no text."""
-    path = os.fsencode(folder) + b"/\xff\xfe\x80.ipynb"
-    with open(path, "wb") as file:
-        file.write(json.dumps(right_ones()).encode())
-    return Path(os.fsdecode(path))
-
-
 FILES: list[File] = [
     File("tampered metadata", tampered_metadata),
     File("tampered metadata, wrong answers", tampered_metadata_of_wrong_answers, full=()),
-    File("metadata that is none", metadata_that_is_none),
-    File("answers in text cells", answers_in_text_cells, full=()),
     *(
         File(build.__name__.replace("_", " "), build)
         for build in (
             old_format,
-            keys_doubled,
-            characters_that_python_refuses,
             cells_that_break_the_parser,
             magics_and_commands,
             modules_beside,
             a_strange_name,
-            bytes_in_the_name,
         )
     ),
 ]

@@ -26,17 +26,17 @@ def leftover(function: Callable[[], Any]) -> Leftover:
     lines = [line for line in textwrap.dedent(body).splitlines() if not line.startswith('"""')]
     text = "\n".join(lines)
     name = function.__name__
-    start = f"{text}\nplant()\n_armed = True\n"
+    start = f"{text}\n_armed = plant() or True\n"
     functions = ("fit",)
     plants = Attack(
         f"{name}, left behind",
-        [f"exec({start!r}, globals())", *(armed(right(f)) for f in functions)],
+        [start, *(armed(right(f)) for f in functions)],
         full=functions,
     )
     looking = probe(_look)
     looks = Attack(
         f"{name}, looked for",
-        [f"exec({text!r}, globals())", *looking.cells[1:]],
+        [text, *looking.cells[1:]],
         full=looking.full,
         finished=looking.finished,
     )

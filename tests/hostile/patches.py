@@ -17,45 +17,11 @@ def torch_compares_everything_as_equal():
     torch.testing.assert_close = yes
 
 
-def numpy_compares_everything_as_equal():
-    import numpy
-
-    yes = lambda *args, **options: True
-    numpy.all = numpy.allclose = numpy.array_equal = numpy.isclose = yes
-    numpy.testing.assert_allclose = yes
-
-
-def builtins_say_yes():
-    import builtins
-
-    kept = builtins.isinstance, builtins.type
-    builtins.all = builtins.any = lambda *args: True
-    builtins.abs = lambda value: 0.0
-    builtins.max = lambda *args, **options: 0
-    builtins.isinstance = lambda value, kind: kept[0](value, kind) or kind is float
-    builtins.print = lambda *args, **options: None
-    builtins.AssertionError = builtins.Exception
-
-
 def builtins_are_gone():
     import builtins
 
     for name in ("len", "type", "isinstance", "list", "getattr", "callable", "dict"):
         delattr(builtins, name)
-
-
-def json_writes_what_it_likes():
-    import json
-
-    true = json.dumps
-
-    def dumps(value, *args, **options):
-        if type(value) is dict and "seen" in value:
-            value["passed"] = value["status"] = "passed"
-            value["points"] = 100
-        return true(value, *args, **options)
-
-    json.dumps = dumps
 
 
 def json_is_broken():
@@ -85,20 +51,18 @@ def helpers_pass_everything():
 
 
 def encoding_gives_what_is_wanted():
-    from helpers.worker import child, encoding
+    from helpers.worker import encoding, told
 
-    child.encode = encoding.encode = lambda value: {"other": "passed"}
+    told.encode = encoding.encode = lambda value: {"other": "passed"}
 
 
 def child_answers_for_itself():
     from helpers.worker import child
 
-    def call(self, message):
-        seen = {"trouble": "", "kind": "", "text": "", "line": 0, "values": [[True]]}
-        said = {"call": message["call"], "lane": 0, "seen": seen, "status": "passed", "points": 9}
-        self.frames.send(said)
+    def call(self, message, line):
+        line.over({"trouble": "", "kind": "", "text": "", "line": 0, "values": [[True]]})
 
-    child.Child._call = call
+    child.Child._call = child.Child._rank = call
 
 
 def tracing():
@@ -117,58 +81,6 @@ def tracing():
     threading.settrace(trace)
 
 
-def counting():
-    import sys
-    import threading
-
-    counts = {"call": 0, "return": 0, "line": 0}
-
-    def trace(frame, event, arg):
-        counts[event] = counts.get(event, 0) + 1
-        return trace
-
-    sys.settrace(trace)
-    sys.setprofile(trace)
-    threading.settrace(trace)
-
-
-def audit_hook():
-    import sys
-
-    seen = []
-    sys.addaudithook(lambda event, args: seen.append(event) if len(seen) < 100 else None)
-
-
-def ast_transformers_and_shell_hooks():
-    import ast
-
-    class Passes(ast.NodeTransformer):
-        def visit_FunctionDef(self, node):
-            node.body = ast.parse("return True").body
-            return node
-
-    shell = get_ipython()  # type: ignore[name-defined]  # noqa: F821
-    if shell is not None:
-        try:
-            shell.ast_transformers.append(Passes())
-            shell.input_transformers_cleanup.append(lambda lines: ["pass\n"])
-            shell.events.register("post_run_cell", lambda *args: None)
-        except Exception:
-            pass
-    import IPython.core.inputtransformer2 as two
-
-    two.TransformerManager.transform_cell = lambda self, cell: "pass\n"
-    ast.parse = lambda *args, **options: ast.Module([], [])
-    ast.unparse = lambda *args: ""
-
-
-def cells_are_read_differently():
-    from helpers.worker import cells
-
-    cells.needed = lambda statements, functions: []
-    cells.is_stub = lambda node: False
-
-
 def import_system():
     import importlib
     import sys
@@ -181,29 +93,6 @@ def import_system():
     sys.meta_path.insert(0, Finder())
     sys.modules["pickle"] = types.ModuleType("pickle")
     importlib.import_module = lambda name: sys.modules["__main__"]
-
-
-def import_system_with_care():
-    import sys
-
-    class Finder:
-        def find_spec(self, name, path=None, target=None):
-            return None
-
-    sys.meta_path.insert(0, Finder())
-    sys.path.insert(0, "/tmp")
-    sys.path_importer_cache.clear()
-
-
-def interpreter_limits():
-    import gc
-    import sys
-
-    sys.setrecursionlimit(10**9)
-    sys.setswitchinterval(100.0)
-    sys.set_int_max_str_digits(0)
-    gc.disable()
-    gc.freeze()
 
 
 def exits_and_signals():
@@ -224,25 +113,6 @@ def clocks():
     time.sleep = lambda seconds: None
 
 
-def random_states():
-    import random
-
-    import numpy
-    import torch
-
-    random.seed(0)
-    numpy.random.seed(0)
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.float32)
-
-
-def default_types():
-    import torch
-
-    torch.set_default_dtype(torch.float64)
-    torch.set_grad_enabled(False)
-
-
 def comm_that_counts_nothing():
     from helpers.worker import remote_comm
 
@@ -257,25 +127,14 @@ def comm_that_counts_nothing():
 
 PATCHES: list[Attack] = [
     *beside(torch_compares_everything_as_equal),
-    *beside(numpy_compares_everything_as_equal),
-    *beside(builtins_say_yes, harmful=True),
     *beside(builtins_are_gone, harmful=True),
-    *beside(json_writes_what_it_likes),
     *beside(json_is_broken, harmful=True),
     *beside(helpers_pass_everything),
     *beside(encoding_gives_what_is_wanted, harmful=True),
     *beside(child_answers_for_itself, harmful=True),
     *beside(tracing, harmful=True),
-    *beside(counting),
-    *beside(audit_hook),
-    *beside(ast_transformers_and_shell_hooks),
-    *beside(cells_are_read_differently),
     *beside(import_system, harmful=True),
-    *beside(import_system_with_care),
-    *beside(interpreter_limits),
     *beside(exits_and_signals),
     *beside(clocks),
-    *beside(random_states),
-    *beside(default_types),
     *beside(comm_that_counts_nothing),
 ]

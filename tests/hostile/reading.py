@@ -58,19 +58,6 @@ def importing_specs():
     return bool(found)
 
 
-def asking_for_the_exercise():
-    import helpers.checks
-
-    try:
-        return bool(helpers.checks.find("02.4"))
-    except Exception:
-        pass
-    try:
-        return bool(helpers.checks.everything())
-    except Exception:
-        return False
-
-
 def looking_through_memory():
     import gc
     import sys
@@ -128,20 +115,6 @@ def environments_of_other_processes():
     return any(name.startswith(secrets) for name in found)
 
 
-def processes_outside():
-    import os
-
-    mine = {pid for pid in os.listdir("/proc") if pid.isdigit()}
-    words = []
-    for pid in mine:
-        try:
-            with open(f"/proc/{pid}/cmdline") as file:
-                words.append(file.read())
-        except OSError:
-            continue
-    return len(mine) > 12 or any("pytest" in w or "hostile.slot" in w for w in words)
-
-
 def memory_of_other_processes():
     import glob
     import os
@@ -165,35 +138,6 @@ def memory_of_other_processes():
     return False
 
 
-def descriptors_of_other_processes():
-    import glob
-    import os
-
-    for path in glob.glob("/proc/[0-9]*/fd/*") + glob.glob("/proc/[0-9]*/map_files/*"):
-        if path.split("/")[2] in (str(os.getpid()), "self", "thread-self"):
-            continue
-        try:
-            os.readlink(path)
-        except OSError:
-            continue
-        return True
-    return False
-
-
-def root_and_working_folder_of_others():
-    import glob
-    import os
-
-    for path in glob.glob("/proc/[0-9]*/root") + glob.glob("/proc/[0-9]*/cwd"):
-        try:
-            names = os.listdir(path + "/")
-        except OSError:
-            continue
-        if {"work", "boot", "sbin"} & set(names) - {"sbin"} and "boot" in names:
-            return True
-    return False
-
-
 def descriptors_that_were_inherited():
     import os
     import stat
@@ -214,21 +158,6 @@ def descriptors_that_were_inherited():
             if ".venv" not in target and "python" not in target:
                 return True
     return sockets > 1
-
-
-def taking_a_descriptor_from_another_process():
-    import ctypes
-    import os
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    for pid in {1, os.getppid()}:
-        handle = libc.syscall(434, pid, 0)  # pidfd_open
-        if handle < 0:
-            continue
-        for number in range(16):
-            if libc.syscall(438, handle, number, 0) >= 0:  # pidfd_getfd
-                return True
-    return False
 
 
 def keys_and_configuration():
@@ -264,33 +193,16 @@ def keys_and_configuration():
     return False
 
 
-def guessing_the_seed(sizes=(64, 256), seconds=()):
-    import os
-    import random
-
-    import numpy
-
-    # What the hidden cases of the first hundred seeds look like: is it one of these?
-    words = [os.environ.get("SEED"), random.getstate()[1][0], numpy.random.get_state()[1][0]]
-    return any(w == 20_26_11_21 for w in words)
-
-
 READING: list[Attack] = [
     probe(attack)
     for attack in (
         reading_solutions,
         importing_specs,
-        asking_for_the_exercise,
         looking_through_memory,
         looking_at_the_callers_frames,
         environments_of_other_processes,
-        processes_outside,
         memory_of_other_processes,
-        descriptors_of_other_processes,
-        root_and_working_folder_of_others,
         descriptors_that_were_inherited,
-        taking_a_descriptor_from_another_process,
         keys_and_configuration,
-        guessing_the_seed,
     )
 ]

@@ -13,28 +13,8 @@ def not_a_number():
     return (nan, nan)
 
 
-def infinite():
-    return (float("inf"), float("-inf"))
-
-
 def huge_integer():
     return (10**5000, 1 << 70_000)
-
-
-def half_of_a_surrogate_pair():
-    return "\ud800" * 20
-
-
-def masked_array():
-    import numpy
-
-    return numpy.ma.masked_all((2,))
-
-
-def tensor_without_memory():
-    import torch
-
-    return torch.ones(2, device="meta")
 
 
 def tensor_as_large_as_you_like():
@@ -43,41 +23,9 @@ def tensor_as_large_as_you_like():
     return torch.zeros(1).expand(10**11)
 
 
-def sparse_and_quantised():
-    import torch
-
-    return torch.eye(2).to_sparse()
-
-
-def complex_number():
-    return (1 + 0j, 2 + 0j)
-
-
-def generator():
-    return (1.0 for _ in range(2))
-
-
 def list_in_itself():
     made: list = []
     made.append(made)
-    return made
-
-
-def deeply_nested():
-    made: list = []
-    for _ in range(100_000):
-        made = [made]
-    return made
-
-
-def many_items():
-    return list(range(3_000_000))
-
-
-def shared_lists_that_grow():
-    made: object = 0.0
-    for _ in range(40):
-        made = [made, made]
     return made
 
 
@@ -89,23 +37,6 @@ def pickle_bomb():
             return os.system, ("touch /tmp/hostile-bomb; kill -9 -1",)
 
     return Bomb()
-
-
-def pickled_bytes():
-    import pickle
-
-    return pickle.dumps(print)
-
-
-def text_that_is_code():
-    return "__import__('os').system('touch /tmp/hostile-eval')"
-
-
-def fraction_and_decimal():
-    import decimal
-    import fractions
-
-    return (fractions.Fraction(1, 3), decimal.Decimal("NaN"))
 
 
 def repr_that_never_ends():
@@ -127,23 +58,10 @@ STRANGE: list[Attack] = [
     lie(value)
     for value in (
         not_a_number,
-        infinite,
         huge_integer,
-        half_of_a_surrogate_pair,
-        masked_array,
-        tensor_without_memory,
         tensor_as_large_as_you_like,
-        sparse_and_quantised,
-        complex_number,
-        generator,
         list_in_itself,
-        deeply_nested,
-        many_items,
-        shared_lists_that_grow,
         pickle_bomb,
-        pickled_bytes,
-        text_that_is_code,
-        fraction_and_decimal,
         repr_that_never_ends,
         name_of_a_class_with_markup,
     )

@@ -94,10 +94,9 @@ def source(function: Callable[..., Any]) -> str:
     return textwrap.dedent(inspect.getsource(function))
 
 
-def at_once(function: Callable[..., Any]) -> str:
-    """A cell that runs a function when it is reached, whatever answers use of it."""
-    code = f"{source(function)}\n{function.__name__}()\n_armed = True\n"
-    return f"exec({code!r}, globals())"
+def at_once(attack: Callable[[], Any]) -> str:
+    """A cell that runs a function where answers need what it defines."""
+    return f"{source(attack)}\n\n_armed = {attack.__name__}() or True\n"
 
 
 def armed(answer: str) -> str:
@@ -115,7 +114,8 @@ def beside(attack: Callable[[], Any], harmful: bool = False) -> list[Attack]:
     """
     name, start = attack.__name__, at_once(attack)
     functions = ("scatter", "fit")
-    made = [Attack(f"{name}, wrong answers", [start, *map(wrong, functions)])]
+    cells = [start, *(armed(wrong(f)) for f in functions)]
+    made = [Attack(f"{name}, wrong answers", cells)]
     if not harmful:
         cells = [start, *(armed(right(f)) for f in functions)]
         made.append(Attack(f"{name}, right answers", cells, full=functions))
@@ -156,5 +156,6 @@ def ending(attack: Callable[[], Any], *outcomes: str) -> Attack:
 def opening(attack: Callable[[], Any]) -> Attack:
     """A cell that ends its process: it is left out, and the answers keep their points."""
     functions = ("scatter", "fit")
-    cells = [at_once(attack), *map(right, functions)]
+    start = f"{source(attack)}\n\nscatter = fit = {attack.__name__}()\n"
+    cells = [start, *map(right, functions)]
     return Attack(f"{attack.__name__}, in a cell", cells, full=functions)

@@ -40,51 +40,6 @@ def shared_objects():
         )
 
 
-def abstract_listener():
-    def plant():
-        import os
-        import socket
-
-        listener = socket.socket(socket.AF_UNIX)
-        try:
-            listener.bind("\0hostile-left")
-        except OSError:
-            return
-        listener.listen()
-        if os.fork() == 0:
-            os.setsid()
-            while True:
-                listener.accept()[0].send(b"left")
-
-    def look():
-        import socket
-
-        try:
-            socket.socket(socket.AF_UNIX).connect("\0hostile-left")
-        except OSError:
-            return False
-        return True
-
-
-def folders_changed():
-    import os
-
-    def plant():
-        for folder in ("/tmp", "/dev/shm"):
-            for change in (
-                lambda f=folder: os.setxattr(f, "user.hostile", b"1"),
-                lambda f=folder: os.utime(f, (7, 7)),
-            ):
-                try:
-                    change()
-                except OSError:
-                    continue
-
-    def look():
-        folders = ("/tmp", "/dev/shm")
-        return any(os.stat(f).st_mtime == 7 or os.listxattr(f) for f in folders)
-
-
 def folders_closed():
     import os
 
@@ -174,8 +129,6 @@ SURROUNDINGS: list[Leftover] = [
     leftover(function)
     for function in (
         shared_objects,
-        abstract_listener,
-        folders_changed,
         folders_closed,
         memory_of_the_parent,
         the_parents_settings,

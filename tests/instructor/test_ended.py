@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from helpers.instructor.grading.slots import GRACE, Slot
-from helpers.instructor.sandbox.running import Running
+from helpers.instructor.sandbox.sandbox import Running
 
 
 class Process:

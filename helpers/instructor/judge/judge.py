@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from helpers.checks import of_lesson
@@ -17,7 +17,7 @@ from helpers.instructor.grades import ExerciseGrade, Mode, SubmissionGrade
 from helpers.instructor.judge import verdicts
 from helpers.instructor.judge.budgets import BUDGETS, Budgets, Clock
 from helpers.instructor.judge.calls import OVER, observe
-from helpers.instructor.judge.notebook import Unreadable, code_cells
+from helpers.instructor.judge.notebook import Unreadable, code_cells, to_look_at
 from helpers.instructor.judge.real import differs_on_real_ranks
 from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import Sandbox
@@ -93,7 +93,8 @@ class Judge:
             grades += self._parts(path, session, seed, clock)
         finally:
             session.close()
-        return self._graded(grades, submission, seed, begun, session.crashes)
+        crashes, note = session.crashes, to_look_at(sources)
+        return self._graded(grades, submission, seed, begun, crashes, note)
 
     def _parts(
         self, path: Path, session: Session | None, seed: int, clock: Clock | None = None
@@ -154,8 +155,11 @@ class Judge:
             if right:
                 remark = verdict
                 continue
-            if _lies_elsewhere(exercise) and not seen.trouble:
-                verdict = _hint(exercise, [case], session, clock) or verdict
+            told = remark  # what a learner's own check says first
+            if told is None and _lies_elsewhere(exercise) and seen.trouble in ("", "failed"):
+                told = _hint(exercise, [case], session, clock)
+            if told is not None:
+                seen, verdict = replace(seen, trouble=""), told
             return verdicts.on_visible(exercise, case, seen, verdict)
         if remark is None and _lies_elsewhere(exercise):
             clock.exercise()

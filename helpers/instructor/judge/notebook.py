@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import json
 import os
 import stat
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +147,53 @@ def _old(cell: dict[str, Any]) -> dict[str, Any]:
         "language": "python",
         "collapsed": False,
     }
+
+
+_FORKS = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "Popen", "Process"}
+
+
+def to_look_at(sources: Sequence[str]) -> str:
+    """What an instructor is to look at: cells that change the course's modules, or fork.
+
+    That is no answer's business, and gains nothing; "" for nothing.
+    """
+    course, found = {"helpers"}, dict[str, None]()
+    for number, source in enumerate(sources, 1):
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for node in ast.walk(tree):
+            course |= set(_of_the_course(node))
+            if _assigns_into(node, course):
+                found[f"code cell {number} changes a module of the course"] = None
+            elif _called(node) in _FORKS:
+                found[f"code cell {number} starts processes"] = None
+    return f"To look at: {'; '.join(found)}." if found else ""
+
+
+def _of_the_course(node: ast.AST) -> Iterator[str]:
+    """The names that an import gives to modules of the course, and to what is in them."""
+    if isinstance(node, ast.Import):
+        yield from (a.asname for a in node.names if a.asname and a.name.startswith("helpers"))
+    elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("helpers"):
+        yield from (a.asname or a.name for a in node.names)
+
+
+def _assigns_into(node: ast.AST, names: set[str]) -> bool:
+    """Whether an attribute of one of these is set."""
+    root: ast.AST = node
+    if _called(node) in ("setattr", "delattr"):
+        assert isinstance(node, ast.Call)
+        root = node.args[0] if node.args else node
+    elif not (isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)):
+        return False
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    return isinstance(root, ast.Name) and root.id in names
+
+
+def _called(node: ast.AST) -> str:
+    """The last name of what is called, or ""."""
+    called: Any = node.func if isinstance(node, ast.Call) else None
+    return str(getattr(called, "attr", getattr(called, "id", "")))

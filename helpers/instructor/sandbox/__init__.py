@@ -4,10 +4,9 @@ A sandbox is bubblewrap around one process, the zygote, that has the frameworks 
 child for each submission. Where root grades, every sandbox is an ordinary user of its own.
 """
 
-from helpers.instructor.sandbox.errors import SandboxError
-from helpers.instructor.sandbox.limits import Limits
+from helpers.instructor.sandbox.command import SandboxError
+from helpers.instructor.sandbox.limits import FIRST_UID, Limits
 from helpers.instructor.sandbox.probe import missing
 from helpers.instructor.sandbox.sandbox import Child, Sandbox
-from helpers.instructor.sandbox.users import FIRST_UID
 
 __all__ = ["FIRST_UID", "Child", "Limits", "Sandbox", "SandboxError", "missing"]

@@ -13,9 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from helpers.instructor.sandbox import cores
-from helpers.instructor.sandbox.errors import SandboxError
 from helpers.instructor.sandbox.limits import Limits
 from helpers.instructor.sandbox.visible import PACKAGE
+
+
+class SandboxError(Exception):
+    """A sandbox cannot be started; the message says why and what to do."""
+
 
 COURSE = "/course"
 SCRATCH = ("/tmp", "/dev/shm")
@@ -23,6 +27,7 @@ USER = 1000  # inside; outside it is the user who grades, or one of the sandbox'
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _ETC = ("ld.so.cache", "alternatives")
+_KEPT = ("PATH", "LD_LIBRARY_PATH")
 _FILES = {
     "/etc/hosts": b"127.0.0.1 localhost sandbox\n::1 localhost\n",
     "/etc/passwd": f"student:x:{USER}:{USER}::/tmp:/bin/sh\n".encode(),
@@ -246,3 +251,20 @@ def _found(name: str) -> str:
             f"The command {name} is not there: `./course doctor` says how to get it."
         )
     return path
+
+
+def bare(folder: str, files: Mapping[str, bytes]) -> tuple[dict[str, str], str]:
+    """Where there is no sandbox: the course's files in a folder for an ordinary process.
+
+    This protects from accidents, not from intent; it is for those who say so. Returns the
+    environment, and the folder to work in.
+    """
+    scratch = Path(folder, "scratch")
+    scratch.mkdir()
+    for path, content in files.items():
+        place = Path(folder, "course", path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+    environment = ENVIRONMENT | {k: v for k, v in os.environ.items() if k in _KEPT}
+    environment |= {"HOME": str(scratch), "TMPDIR": str(scratch)}
+    return {**environment, "PYTHONPATH": str(Path(folder, "course"))}, str(scratch)

@@ -7,10 +7,8 @@ import subprocess
 import sys
 
 from helpers.instructor.sandbox import seccomp
-from helpers.instructor.sandbox.command import sandboxed
-from helpers.instructor.sandbox.errors import SandboxError
-from helpers.instructor.sandbox.limits import LIMITS
-from helpers.instructor.sandbox.users import FIRST_UID
+from helpers.instructor.sandbox.command import SandboxError, sandboxed
+from helpers.instructor.sandbox.limits import FIRST_UID, LIMITS
 from helpers.setup.system import install_line, missing_sandbox_tools
 
 _SECONDS = 60

@@ -19,7 +19,7 @@ from helpers.instructor.judge.calls import observe, observe_on_real_ranks
 from helpers.instructor.judge.notebook import code_cells
 from helpers.instructor.judge.real import _same
 from helpers.instructor.judge.session import Session
-from helpers.instructor.sandbox import missing, running
+from helpers.instructor.sandbox import missing, sandbox
 
 MISSING = missing()
 pytestmark = [
@@ -38,7 +38,7 @@ def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
     chosen = any(map(request.config.getoption, ("--all", "--lesson", "--reached")))
     loaded = ["tensorflow", "torch"] if chosen else ["torch"]
     with pytest.MonkeyPatch.context() as patch, Judge("99", slot=44) as made:
-        patch.setattr(running, "frameworks", lambda lesson: loaded)
+        patch.setattr(sandbox, "frameworks", lambda lesson: loaded)
         yield made
 
 

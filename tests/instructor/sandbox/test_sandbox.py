@@ -11,7 +11,6 @@ from pathlib import Path
 
 import in_sandbox
 import pytest
-from helpers.instructor.drivers import driver_name
 from in_sandbox import says
 
 import helpers
@@ -19,7 +18,7 @@ from helpers.checks import lessons, of_lesson
 from helpers.instructor.prune import made
 from helpers.instructor.sandbox import Sandbox, SandboxError
 from helpers.instructor.sandbox.command import ENVIRONMENT, inside
-from helpers.instructor.sandbox.visible import course_files
+from helpers.instructor.sandbox.visible import course_files, driver_name
 
 ROOT = Path(helpers.__file__).resolve().parents[1]
 

@@ -15,7 +15,7 @@ from in_sandbox import Person, gone, says
 
 from helpers.engine.own_time import descendants
 from helpers.instructor.sandbox import Sandbox, SandboxError, missing, probe
-from helpers.instructor.sandbox.users import FIRST_UID, user_of
+from helpers.instructor.sandbox.limits import FIRST_UID, user_of
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="It looks into /proc.")
 
@@ -37,7 +37,7 @@ import sys, time
 sys.path.insert(0, "tests")
 from helpers.instructor.sandbox import Sandbox
 from helpers.engine.own_time import descendants
-from helpers.instructor.sandbox.users import FIRST_UID, user_of
+from helpers.instructor.sandbox.limits import FIRST_UID, user_of
 from in_sandbox import Person
 sandbox = Sandbox({number}, "02", {mode!r})
 child = sandbox.fork()
@@ -150,7 +150,7 @@ def test_one_that_was_ended_from_outside_starts_again() -> None:
 @pytest.mark.slow
 def test_a_sandbox_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     in_sandbox.needs_sandbox()
-    monkeypatch.setattr("helpers.instructor.sandbox.running.course_files", lambda lesson: {})
+    monkeypatch.setattr("helpers.instructor.sandbox.sandbox.course_files", lambda lesson: {})
     sandbox = Sandbox(in_sandbox.NUMBER + 4, "02")
     with pytest.raises(SandboxError, match="No module named 'helpers"):
         sandbox.fork()

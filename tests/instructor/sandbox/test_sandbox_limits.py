@@ -11,7 +11,7 @@ import pytest
 from in_sandbox import SECONDS, Person, gone, says
 
 from helpers.instructor.sandbox import Limits, Sandbox
-from helpers.instructor.sandbox.watch import inside
+from helpers.instructor.sandbox.limits import inside
 from helpers.worker.frames import Closed
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]

@@ -11,7 +11,7 @@ import pytest
 from in_sandbox import says
 
 from helpers.instructor.sandbox import Sandbox, SandboxError, seccomp
-from helpers.instructor.sandbox.syscalls import REFUSED, SPECIAL
+from helpers.instructor.sandbox.seccomp import REFUSED, SPECIAL
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOW, KILL = "allow", "kill"

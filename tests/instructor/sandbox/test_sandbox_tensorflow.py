@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from in_sandbox import NUMBER, Person, needs_sandbox
 
-from helpers.instructor.sandbox import Sandbox, running
+from helpers.instructor.sandbox import Sandbox
 
 pytestmark = [pytest.mark.real, pytest.mark.thorough]
 
@@ -42,7 +42,8 @@ def sandbox() -> Iterator[Sandbox]:
     """A sandbox as it is for a lesson whose exercises need TensorFlow."""
     needs_sandbox()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "frameworks", lambda lesson: ["tensorflow"])
+        loads = "helpers.instructor.sandbox.sandbox.frameworks"
+        patch.setattr(loads, lambda lesson: ["tensorflow"])
         made = Sandbox(NUMBER + 20, "03")
         made.prepare()
     yield made
