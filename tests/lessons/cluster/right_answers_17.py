@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from collections.abc import Callable, Mapping
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -48,10 +49,19 @@ def interval_by_bisection(save: float, restart: float, gpu_hours: float, gpus: i
     return low * mtbf
 
 
+def interval_by_lambert(save: float, restart: float, gpu_hours: float, gpus: int) -> Any:
+    """The same in one line of scipy."""
+    from scipy.special import lambertw  # type: ignore[import-untyped]
+
+    mtbf = 3600 * gpu_hours / gpus
+    return (1 + lambertw(-np.exp(-1 - save / mtbf)).real) * mtbf
+
+
 RIGHT += [
     ("17.1", interval_in_hours),
     ("17.1", interval_by_rates),
     ("17.1", interval_by_bisection),
+    ("17.1", interval_by_lambert),
 ]
 
 
@@ -64,6 +74,16 @@ def share_by_expm1(interval: float, save: float, restart: float, mtbf: float) ->
     return interval / (mtbf * math.exp(restart / mtbf) * torch.expm1(length))
 
 
+def share_by_summing(interval: float, save: float, restart: float, mtbf: float) -> float:
+    """The k-th save after a restart counts if nothing failed until then; add up all of them."""
+    found, k = 0.0, 1
+    while True:
+        more = math.exp(-(restart + k * (interval + save)) / mtbf) * interval / mtbf
+        found, k = found + more, k + 1
+        if more < 1e-17:
+            return found
+
+
 def share_by_tries(interval: float, save: float, restart: float, mtbf: float) -> float:
     """The first try, and if it fails, as many as it takes with a restart before each."""
     fails = 1 - math.exp(-(interval + save) / mtbf)
@@ -71,10 +91,24 @@ def share_by_tries(interval: float, save: float, restart: float, mtbf: float) ->
     return interval / (fails * mtbf + fails * again)
 
 
-RIGHT += [("17.2", share_by_expm1), ("17.2", share_by_tries)]
+RIGHT += [("17.2", share_by_expm1), ("17.2", share_by_summing), ("17.2", share_by_tries)]
 
 
 # --- 17.3: a write that nothing spoils ------------------------------------------------------------
+
+
+def write_with_another_ending(folder: Any, name: str, data: bytes) -> None:
+    """What is left from before goes first, and all is waited for more often than it need be."""
+    partial = f"{name}.partial"
+    if partial in folder.names():
+        folder.remove(partial)
+        folder.sync_names()
+    folder.write(partial, data)
+    folder.sync(partial)
+    folder.sync_names()
+    folder.rename(partial, name)
+    folder.sync(name)
+    folder.sync_names()
 
 
 def write_under_a_name_before_it(folder: Any, name: str, data: bytes) -> Any:
@@ -106,6 +140,7 @@ def write_under_a_new_name(folder: Any, name: str, data: bytes) -> None:
 
 
 RIGHT += [
+    ("17.3", write_with_another_ending),
     ("17.3", write_under_a_name_before_it),
     ("17.3", write_under_a_new_name),
 ]
@@ -148,10 +183,24 @@ def pieces_in_a_tensor(length: int, parts: int, rank: int, size: int) -> Any:
     return rows[begin < end]
 
 
+def pieces_by_name(length: int, parts: int, rank: int, size: int) -> Any:
+    """Tuples with names, by sets of places."""
+    named = namedtuple("named", "part start stop")
+    old, new = -(-length // parts), -(-length // size)
+    mine = set(range(rank * new, min(length, (rank + 1) * new)))
+    found = []
+    for part in range(parts):
+        both = sorted(mine & set(range(part * old, part * old + old)))
+        if both:
+            found.append(named(part, both[0] - part * old, both[-1] + 1 - part * old))
+    return found
+
+
 RIGHT += [
     ("17.4", pieces_by_going_on),
     ("17.4", pieces_by_elements),
     ("17.4", pieces_in_a_tensor),
+    ("17.4", pieces_by_name),
 ]
 
 
@@ -191,7 +240,31 @@ def rank_by_trying(environ: Mapping[str, str]) -> Any:
     return None
 
 
-RIGHT += [("17.5", rank_by_matching), ("17.5", rank_by_trying)]
+class Found(NamedTuple):
+    """A place with names."""
+
+    rank: int
+    size: int
+    local_rank: int
+
+
+def rank_with_names(environ: Mapping[str, str]) -> Found | None:
+    """By a copy of what is there, in a tuple with names; by what else each launcher leaves."""
+    e = {"LOCAL_RANK": "0", "HOROVOD_LOCAL_RANK": "0", "MPI_LOCALRANKID": "0", **environ}
+    if "HOROVOD_SIZE" in e:
+        names = (f"HOROVOD_{name}" for name in ("RANK", "SIZE", "LOCAL_RANK"))
+    elif "MASTER_ADDR" in e and "RANK" in e:
+        names = iter(("RANK", "WORLD_SIZE", "LOCAL_RANK"))
+    elif "PMI_RANK" in e:
+        names = iter(("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"))
+    elif "SLURM_STEP_ID" in e:
+        names = (f"SLURM_{name}" for name in ("PROCID", "STEP_NUM_TASKS", "LOCALID"))
+    else:
+        return None
+    return Found(*(int(e.pop(name)) for name in names))
+
+
+RIGHT += [("17.5", rank_by_matching), ("17.5", rank_by_trying), ("17.5", rank_with_names)]
 
 
 # --- 17.6: the same sum on any number of ranks ----------------------------------------------------
@@ -214,6 +287,31 @@ def sum_through_rank_0(comm: Any, mine: Mapping[int, Any], parts: int, like: Any
         total = total + found[part]
     for request in [comm.isend(total, other) for other in range(1, comm.size)]:
         request.wait()
+    return total
+
+
+def sum_passed_on(comm: Any, mine: Mapping[int, Any], parts: int, like: Any) -> Any:
+    """All ranks tell each other who has what; the running sum goes to each part's rank in turn."""
+    own = torch.tensor([part in mine for part in range(parts)])
+    asked = [comm.isend(own, other) for other in range(comm.size) if other != comm.rank]
+    has = [own if r == comm.rank else comm.recv(r) for r in range(comm.size)]
+    for request in asked:
+        request.wait()
+    total, at = torch.zeros_like(like), int(torch.stack(has)[:, 0].int().argmax())
+    for part in range(parts):
+        owner = int(torch.stack(has)[:, part].int().argmax())
+        if owner != at and comm.rank == at:
+            comm.send(total, owner)
+        if owner != at and comm.rank == owner:
+            total = comm.recv(at)
+        if comm.rank == owner:
+            total = total + mine[part]
+        at = owner
+    if comm.rank != at:
+        return comm.recv(at)
+    for other in range(comm.size):
+        if other != at:
+            comm.send(total, other)
     return total
 
 
@@ -243,6 +341,7 @@ def sum_of_a_list(comm: Any, mine: Mapping[int, Any], parts: int, like: Any) -> 
 
 RIGHT += [
     ("17.6", sum_through_rank_0),
+    ("17.6", sum_passed_on),
     ("17.6", sum_of_gathered_tables),
     ("17.6", sum_of_a_list),
 ]
