@@ -73,8 +73,8 @@ class Bucket:
         """
         if parameter in self.arrived:
             raise RuntimeError(
-                f"A gradient of shape {tuple(parameter.shape)} arrived twice: call finish() and "
-                "step before the next backward()."
+                f"A gradient of shape {tuple(parameter.shape)} arrived twice: accumulate inside "
+                "no_sync(), or call finish() and step before the next backward()."
             )
         view = self.views[parameter]
         torch.mul(parameter.grad, weight, out=view)  # type: ignore[arg-type]
@@ -89,6 +89,6 @@ class Bucket:
                 missing.append(parameter)
                 self.views[parameter].zero_()
                 self.arrived.add(parameter)
-            else:  # kept from an earlier backward, and not part of the last one
+            else:  # accumulated inside no_sync(), and not part of the last backward
                 self.add(parameter, weight)
         return missing

@@ -9,7 +9,8 @@ Source: Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parall
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -119,10 +120,13 @@ class DataParallel:
         `lambda bucket: torch.distributed.all_reduce(bucket, async_op=True)`.
     bucket_bytes, first_bucket_bytes: a bucket is closed once it holds so much. The first one is
         small, so that the first sum starts early (25 MiB and 1 MiB, as in torch).
+    broadcast_buffers: give every rank rank 0's buffers (batch norm's means) before each forward.
+    find_unused: a parameter that has no gradient on this rank counts as zero. Without this, one
+        that has none on any rank gets zeros; with it, its `.grad` stays as it was, at the price
+        of one small sum more a step, as in torch's `find_unused_parameters=True`.
 
-    Before each forward every rank gets rank 0's buffers (batch norm's means). A parameter that has
-    no gradient on a rank counts as zero there; one that has none on any rank gets zeros. With
-    `all_reduce_shared` the buckets lie in shared memory.
+    shared: whether the buckets lie in shared memory and reduce gets the list of every rank's
+        buffer, as `all_reduce_shared` does (for which it is the default).
 
     weight: what this rank's gradients are multiplied by before they are summed, 1/N at first. For
         uneven shards and losses that are means over rows, set it to rows_here / rows_of_all
@@ -138,16 +142,21 @@ class DataParallel:
         start: Callable[[Tensor], Request] | None = None,
         bucket_bytes: int = 25 * MIB,
         first_bucket_bytes: int = 1 * MIB,
+        broadcast_buffers: bool = True,
+        find_unused: bool = False,
+        shared: bool | None = None,
     ) -> None:
         self.model = model
         self.comm = comm
         self.weight = 1 / comm.size
         self._reduce, self._start = reduce, start
+        self._shared = reduce is all_reduce_shared if shared is None else shared
+        self._syncing = True
         self._next = 0  # the bucket that starts next
         self._requests: list[Request] = []
         self._payloads: list[Any] = []  # what each bucket's sum is given
         broadcast_parameters(model, comm)
-        self._synced = False  # whether this step's buffers have come
+        self._broadcast_buffers, self._synced = broadcast_buffers, False
         parameters = [p for p in reversed(list(model.parameters())) if p.requires_grad]
         self.buckets = [
             Bucket(group, self._allocate(sum(p.numel() for p in group), group[0]))
@@ -155,9 +164,16 @@ class DataParallel:
         ]
         if hasattr(reduce, "take_buckets"):
             reduce.take_buckets(self.buckets)
-        for bucket in self.buckets:
-            for parameter in bucket.views:
-                parameter.register_post_accumulate_grad_hook(self._hook(bucket))
+        self._flags: Tensor | None = None
+        if find_unused and parameters:
+            # float32, in which a sum of ones is exact, whatever the parameters are.
+            like = torch.empty(0, dtype=torch.float32, device=parameters[0].device)
+            self._flags = self._allocate(len(parameters), like)
+        self._hooks = [
+            parameter.register_post_accumulate_grad_hook(self._hook(bucket))
+            for bucket in self.buckets
+            for parameter in bucket.views
+        ]
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """Run the model forward. Raises RuntimeError where the last backward is unfinished."""
@@ -166,13 +182,14 @@ class DataParallel:
                 "The last backward's gradients are not averaged yet: call finish() after "
                 "backward() and before the next forward."
             )
-        self._sync_buffers()
-        self._synced = self._synced or torch.is_grad_enabled()
+        if self._syncing:
+            self._sync_buffers()
+            self._synced = self._synced or torch.is_grad_enabled()
         return self.model(*inputs, **options)
 
     def _sync_buffers(self) -> None:
         """Give every rank rank 0's buffers, as they are now: a forward may have put in new ones."""
-        if self.comm.size > 1:
+        if self._broadcast_buffers and self.comm.size > 1:
             for buffer in self.model.buffers():
                 _broadcast(buffer, self.comm, 0)
 
@@ -180,19 +197,60 @@ class DataParallel:
         """Wait until every gradient is averaged. Every rank calls it once after backward.
 
         A rank that had no rows calls it without forward and backward: its gradients count as zero.
+        Where a step has several backwards, all but the last belong into `no_sync()`: what an
+        earlier finish() has summed would be weighted and summed again.
+        Raises RuntimeError inside `no_sync()`, and where a parameter has been made trainable since
+        wrapping, so that it is in no bucket.
         """
+        if not self._syncing:
+            raise RuntimeError(
+                "finish() inside no_sync() would average what is still being accumulated: "
+                "call it outside, after the last backward."
+            )
+        self._check_buckets()
         if not self._synced:  # no forward here, but on the others: take part in theirs
             self._sync_buffers()
         self._synced = False
         missing = {p for bucket in self.buckets for p in bucket.fill(self.weight)}
         self._start_full_buckets()
+        if self._flags is not None:
+            used = [p not in missing for bucket in self.buckets for p in bucket.views]
+            self._flags.copy_(torch.tensor(used))
+            self._begin(self._payloads[-1])
         for request in self._requests:
             request.wait()
         self._settle(missing)
 
+    def _check_buckets(self) -> None:
+        known = {parameter for bucket in self.buckets for parameter in bucket.views}
+        for name, parameter in self.model.named_parameters():
+            if parameter.requires_grad and parameter not in known:
+                raise RuntimeError(
+                    f"{name} was made trainable after the model was wrapped, so that nobody "
+                    "averages its gradient: call detach(), and wrap the model again."
+                )
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Accumulate gradients on this rank alone; the next backward outside sums them all.
+
+        With k backwards to an update, divide each loss by k, as without ranks.
+        """
+        before, self._syncing = self._syncing, False
+        try:
+            yield
+        finally:
+            self._syncing = before
+
+    def detach(self) -> nn.Module:
+        """Take the hooks off and return the model, an ordinary one again."""
+        for hook in self._hooks:
+            hook.remove()
+        return self.model
+
     def _allocate(self, length: int, like: Tensor) -> Tensor:
         """A flat buffer of this rank; remembers what the sum is to be given for it."""
-        if self._reduce is not all_reduce_shared:
+        if not self._shared:
             flat = like.new_zeros(length, requires_grad=False)
             self._payloads.append(flat)
             return flat
@@ -209,9 +267,10 @@ class DataParallel:
         """What autograd calls when a gradient of this bucket is there, on backward's thread."""
 
         def arrive(parameter: Tensor) -> None:
-            bucket.add(parameter, self.weight)  # type: ignore[arg-type]
-            if bucket.full:
-                self._start_full_buckets()
+            if self._syncing:
+                bucket.add(parameter, self.weight)  # type: ignore[arg-type]
+                if bucket.full:
+                    self._start_full_buckets()
 
         return arrive
 
@@ -229,9 +288,12 @@ class DataParallel:
 
     def _settle(self, missing: set[nn.Parameter]) -> None:
         """Hand out the sums to parameters that had no gradient here, and be ready again."""
+        views = {p: view for bucket in self.buckets for p, view in bucket.views.items()}
+        used = [True] * len(views) if self._flags is None else (self._flags > 0).tolist()
+        for (parameter, view), somewhere in zip(views.items(), used, strict=True):
+            if parameter in missing and somewhere and parameter.requires_grad:
+                parameter.grad = view
         for bucket in self.buckets:
-            for parameter in missing & bucket.views.keys():
-                parameter.grad = bucket.views[parameter]
             bucket.arrived.clear()
         self._requests.clear()
         self._next = 0

@@ -104,17 +104,22 @@ class Pipeline:
         """This rank's parameters, each once: what its optimizer takes."""
         return self.chunks.parameters()
 
-    def step(self, inputs: Sequence[Tensor], targets: Sequence[Tensor]) -> float | None:
+    def step(
+        self,
+        inputs: Sequence[Tensor] | None,
+        targets: Sequence[Tensor] | None,
+        count: int | None = None,
+    ) -> float | None:
         """All microbatches forward and backward: gradients are added to `.grad`, as backward does.
 
         inputs: a tensor for each microbatch, used on the rank of the first stage. targets: the
-        same on the rank of the last. Elsewhere only their number counts. They may differ in rows:
-        each counts by its rows.
+        same on the rank of the last. Elsewhere they may be None; where both are, `count` says how
+        many microbatches there are. They may differ in rows: each counts by its rows.
         Returns the mean loss over all rows on the rank of the last stage, None elsewhere: nobody
         else needs it, so no message is spent on it.
         Raises ValueError where the schedule does not fit the stages or cannot be carried out.
         """
-        run = _Step(self, inputs, targets)
+        run = _Step(self, inputs, targets, self._count(inputs, targets, count))
         self._ties.set_aside()
         run.all()
         self._ties.sum()
@@ -134,16 +139,41 @@ class Pipeline:
             self._streams[count] = streams
         return self._streams[count]
 
+    def _count(
+        self,
+        inputs: Sequence[Tensor] | None,
+        targets: Sequence[Tensor] | None,
+        count: int | None,
+    ) -> int:
+        rank, size = self.comm.rank, self.comm.size
+        for name, given, needed in (
+            ("inputs", inputs, rank == 0),
+            ("targets", targets, rank == size - 1),
+        ):
+            if given is None and needed:
+                raise ValueError(f"Rank {rank} needs the {name}: a tensor for each microbatch.")
+        counts = {n for n in (count, *(len(g) for g in (inputs, targets) if g is not None)) if n}
+        if len(counts) != 1:
+            raise ValueError(
+                "Say how many microbatches there are: inputs and targets of the same length, or "
+                f"count= on a rank that has neither. Rank {rank} was told {sorted(counts)}."
+            )
+        return counts.pop()
+
 
 class _Step:
     """One step of a pipeline on one rank."""
 
     def __init__(
-        self, pipeline: Pipeline, inputs: Sequence[Tensor], targets: Sequence[Tensor]
+        self,
+        pipeline: Pipeline,
+        inputs: Sequence[Tensor] | None,
+        targets: Sequence[Tensor] | None,
+        count: int,
     ) -> None:
         self.pipeline, self.comm = pipeline, pipeline.comm
-        self.inputs, self.targets = inputs, targets
-        self.streams = pipeline.streams(len(inputs))
+        self.inputs, self.targets = inputs or (), targets or ()
+        self.streams = pipeline.streams(count)
         self.rows = sum(len(target) for target in self.targets)
         self.held: dict[Forward, Held] = {}
         self.later: dict[Forward, list[Later]] = {}  # weight gradients that are put off
