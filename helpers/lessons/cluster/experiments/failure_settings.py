@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from helpers.lessons.cluster.algorithms.interval import young_interval
 from helpers.lessons.cluster.experiments.failure_clock import Job, best_on_clock, luck, share
 from helpers.notebook.published import load
 
@@ -170,7 +169,7 @@ def compare(
             Compared(
                 setting,
                 chosen,
-                young_interval(job.save, job.mtbf),
+                math.sqrt(2 * job.save * job.mtbf),
                 float(np.mean([top[0] for top in tops])),
                 float(np.mean([share(job, chosen, each) for each in lucks])),
                 float(np.mean([top[1] for top in tops])),
