@@ -173,7 +173,9 @@ def build(home: Path, log: Path, step: Step) -> Path:
     linked = work / "environment"
     linked.symlink_to(places.environment(), target_is_directory=True)
     env = build_env(linked / "bin", work)
-    pip = ["nice", "-n19", str(linked / "bin" / "python"), "-m", "pip"]  # a lesson may be open
+    pip = [str(linked / "bin" / "python"), "-m", "pip"]
+    if step.quiet:  # a lesson is open meanwhile, and measures
+        pip = ["nice", "-n19", *pip]
     try:
         # pip reads a source's metadata by running its setup.py, which needs what is in our
         # environment: hence no isolation.
