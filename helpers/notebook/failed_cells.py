@@ -6,7 +6,6 @@ is, and a check of that would say "passed" about something else than what stands
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import linecache
@@ -22,9 +21,7 @@ from typing import Any
 _TIMING = re.compile(r"\A\s*%%(time|timeit|capture|prun)\b[^\n]*\n")
 # Of a cell that is no Python: what it would define at its outermost level.
 _DEFINES = re.compile(
-    r"^(?:(?:async\s+)?def|class)\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=(?!=)|"
-    r"^(?:globals|vars|locals)\(\)\[[\"'](\w+)[\"']\]\s*=(?!=)",
-    re.MULTILINE,
+    r"^(?:(?:async\s+)?def|class)\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=(?!=)", re.MULTILINE
 )
 
 
@@ -126,12 +123,10 @@ def defined(source: str) -> set[str]:
     text = textwrap.dedent(_TIMING.sub("", source))
     try:
         text = TransformerManager().transform_cell(text)
-        tree = ast.parse(text)
         symbols = symtable.symtable(text, "cell", "exec").get_symbols()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {name for found in _DEFINES.findall(text) for name in found if name}
-    names = {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()}
-    return names | set(_by_key(tree))
+    return {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()}
 
 
 def _is_from(value: Any, source: str) -> bool:
@@ -142,18 +137,6 @@ def _is_from(value: Any, source: str) -> bool:
     files = {part.__code__.co_filename for part in parts if hasattr(part, "__code__")}
     cell = TransformerManager().transform_cell(source).strip()
     return any("".join(linecache.getlines(file)).strip() == cell for file in files)
-
-
-def _by_key(tree: ast.Module) -> Iterator[str]:
-    """Names that are set by `globals()["name"] = …` or `setattr(module, "name", …)`."""
-    for node in ast.walk(tree):
-        key: Any = None
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            key = node.slice
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            key = node.args[1] if node.func.id == "setattr" and len(node.args) > 1 else None
-        if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            yield key.value
 
 
 def _used(function: Any, names: Mapping[str, Any]) -> Iterator[Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from helpers.engine.cluster import bar
 from helpers.engine.trace import Trace
 from helpers.notebook.failed_cells import in_notebook
+from helpers.notebook.progress import shown_bar
 
 
 def plot(trace: Trace, **options: Any) -> Any:
@@ -28,17 +29,7 @@ def explore(trace: Trace) -> None:
 
 def job_bar(steps: int) -> Any:
     """An empty bar, displayed; None outside a notebook."""
-    if not in_notebook():
-        return None
-    import ipywidgets
-
-    from helpers.notebook.widgets import show_widget
-
-    widget = ipywidgets.IntProgress(
-        max=steps, description="Job", style={"description_width": "6em"}
-    )
-    show_widget(widget)
-    return widget
+    return shown_bar(steps, "Job") if in_notebook() else None
 
 
 Trace.plot = plot

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from helpers.lessons.search.algorithms.rungs import Job
+from helpers.lessons.search.experiments.search_models import Models
+
 
 class Chosen(NamedTuple):
     """The best of so many trials, on average of many draws, as the share of rows named rightly.
@@ -72,15 +75,11 @@ def alike(trials: int, rows: int, accuracy: float = 0.95, seed: int = 0) -> np.n
     return np.random.default_rng(seed).random((trials, rows)) < accuracy
 
 
-def held_out(models: object, trials: Sequence[int], steps: int) -> np.ndarray:
+def held_out(models: Models, trials: Sequence[int], steps: int) -> np.ndarray:
     """Whether `search_models.Models` trials, trained for so many steps, name each held-out row.
 
     Returns: (trials, validation and test rows) of bool. Neither was trained on.
     """
-    from helpers.lessons.search.algorithms.rungs import Job
-    from helpers.lessons.search.experiments.search_models import Models
-
-    assert isinstance(models, Models)
     table = []
     for trial in trials:
         _, state = models.train(Job(trial, 0, steps))

@@ -8,33 +8,18 @@ workers that may die.
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from helpers.engine.comm import Comm, Request
-from helpers.lessons.search.algorithms.halving import top
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments.crew import Train
-from helpers.lessons.search.experiments.search_processes import Report, Search
+from helpers.lessons.search.experiments.search_processes import Report, Run, Search
 
 POLL_SECONDS = 0.0005
 
 
-class Found(NamedTuple):
-    """What rank 0 comes back with. reports: in the order in which the search was told."""
-
-    losses: list[dict[int, float]]
-    reports: list[Report]
-    states: dict[int, Tensor]
-
-    def top(self, count: int = 3) -> list[int]:
-        """The best trials, the best first."""
-        return top(self.losses, count)
-
-
-def search_ranks(comm: Comm, search: Search, train: Train) -> Found | None:
+def search_ranks(comm: Comm, search: Search, train: Train) -> Run | None:
     """Run a search over all ranks; what rank 0 found, None on the others.
 
     train: `train(job, state)` gives (loss, state), the state a tensor (n,) of float32, as
@@ -54,11 +39,11 @@ class Coordinator:
 
     def __init__(self, comm: Comm, search: Search) -> None:
         self.comm, self.search = comm, search
-        self.found = Found(search.losses, [], {})
+        self.found = Run(search)
         self.busy: dict[int, tuple[Job, float, Request]] = {}
         self.start = comm.time()
 
-    def found_by_all(self) -> Found:
+    def found_by_all(self) -> Run:
         """Tell the search of each loss as soon as it is here, until it is done."""
         free = list(range(1, self.comm.size))
         while not self.search.done():
