@@ -14,6 +14,7 @@ NAMES: Names = {
     "": (
         "algorithms.collectives",
         "figures.link_view",
+        "figures.message_view",
         "helpers.notebook.gpu_view",
         "helpers.notebook.on_gpu",
     ),
