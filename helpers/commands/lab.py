@@ -123,13 +123,13 @@ def meanwhile(page: str) -> None:
 def serve(options: list[str], listens: Callable[[int], None]) -> int:
     """Run JupyterLab until it ends; returns its exit status, 1 where it broke.
 
-    listens: told the port as soon as one is taken.
+    listens: told the port as soon as the server listens there.
     """
     from jupyterlab.labapp import LabApp
 
     try:
         server = LabApp.initialize_server(options)
-        listens(server.port)
+        server.io_loop.add_callback(listens, server.port)  # behind its own, which binds the port
         server.start()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
