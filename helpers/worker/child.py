@@ -15,11 +15,12 @@ from helpers.checks.drives.built import Built
 from helpers.checks.drives.calling import failed
 from helpers.checks.drives.handed import Handed
 from helpers.checks.spec import Case, Observation
-from helpers.worker.encoding import decode
+from helpers.worker.encoding import decode, encode
 from helpers.worker.frames import Closed, Frames
 from helpers.worker.remote_comm import HandsOf, Line, RemoteComm
 from helpers.worker.submission import Submission, own_names
-from helpers.worker.told import as_data
+
+_TEXT = 2000
 
 
 def preload(frameworks: Sequence[str]) -> None:
@@ -150,3 +151,10 @@ def _driver(name: str) -> Any:
     """A driver by "module:name"."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
+
+
+def as_data(seen: Any) -> dict[str, Any]:
+    """An observation as JSON data."""
+    line = seen.place.line if seen.place is not None else 0
+    said = {"trouble": seen.trouble, "kind": seen.kind[:80], "text": seen.text[:_TEXT]}
+    return {**said, "line": line, "values": encode(list(seen.values))}

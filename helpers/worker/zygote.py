@@ -34,11 +34,7 @@ from helpers.worker import child
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MESSAGE = 4096
 _PR_SET_DUMPABLE = 4
-_PR_SET_THP_DISABLE = 41
 _PR_SET_PDEATHSIG = 1
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_LARGE = 2**17  # bytes
-_PRIVATE = Path("/proc/sysvipc")  # System V's shared memory, semaphores and queues
 _MANY = 500  # connections; there are 28,000 ports
 _GRACE = 0.25  # seconds in which what a submission has ended may still be ending
 
@@ -110,15 +106,12 @@ class Zygote:
         return next((what for what in now if now[what] != self.before[what]), "")
 
     def surroundings(self) -> dict[str, Any]:
-        """What a submission could leave behind for the next one."""
-        limits = [name for name in dir(resource) if name.startswith("RLIMIT_")]
+        """What a submission could leave behind for the next one: the filter of system calls
+        refuses what else there is, objects of System V's and changes of this process."""
         return {
             "a file is left": [os.listdir(folder) for folder in self.scratch],
             "a folder is changed": [folder_state(folder) for folder in self.scratch],
-            "shared memory is left": [ipc_objects(kind) for kind in ("shm", "sem", "msg")],
             "connections are left": closed_connections() > _MANY,
-            "a limit is changed": [resource.getrlimit(getattr(resource, x)) for x in limits],
-            "a priority is changed": [os.getpriority(os.PRIO_PROCESS, 0), *scheduling()],
         }
 
 
@@ -129,34 +122,12 @@ def folder_state(folder: str) -> list[Any]:
     return [state.st_mode, state.st_uid, state.st_gid, *further]
 
 
-def ipc_objects(kind: str) -> int:
-    """How many objects of System V's there are in the sandbox."""
-    if not alone():
-        return 0
-    try:
-        return len((_PRIVATE / kind).read_bytes().splitlines())
-    except OSError:  # a system without them
-        return 0
-
-
 def closed_connections() -> int:
     """How many connections that were closed still hold a port, as each does for a minute."""
-    if not alone():
+    if os.getpid() != 1:  # no sandbox's first process, but one among others of a machine
         return 0
     words = Path("/proc/net/sockstat").read_text().split()
     return int(words[words.index("tw") + 1])
-
-
-def alone() -> bool:
-    """Whether this is a sandbox's process 1, and not a process among others of a machine."""
-    return os.getpid() == 1
-
-
-def scheduling() -> list[Any]:
-    """How the kernel schedules this process."""
-    if sys.platform != "linux":
-        return []
-    return [sorted(os.sched_getaffinity(0)), os.sched_getscheduler(0)]
 
 
 def be_child(fd: int, limits: dict[str, int]) -> NoReturn:
@@ -164,7 +135,6 @@ def be_child(fd: int, limits: dict[str, int]) -> NoReturn:
     code = 1
     try:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        prctl(_PR_SET_THP_DISABLE, 1)  # what it holds is measured: no page larger than it has to be
         os.dup2(fd, 3)
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
         say_nothing()
@@ -213,17 +183,6 @@ def prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def give_back_at_once() -> None:
-    """Have what is freed go back to the system, so that a process holds what it keeps.
-
-    Here and in every child: what is large gets pages of its own, however often it was freed.
-    """
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if set_option is not None:
-        for option in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):
-            set_option(option, _LARGE)
-
-
 def settle(scratch: Sequence[str], frameworks: Sequence[str]) -> None:
     """Load everything; then nothing of this process can be reached from others of its user."""
     prctl(_PR_SET_DUMPABLE, 0)
@@ -233,7 +192,6 @@ def settle(scratch: Sequence[str], frameworks: Sequence[str]) -> None:
     child.preload(frameworks)
     import helpers.worker.real_ranks  # noqa: F401
 
-    give_back_at_once()
     seed()
     for folder in scratch:  # what libraries have left when they were loaded
         for name in os.listdir(folder):

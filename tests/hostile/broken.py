@@ -18,21 +18,6 @@ def no_json(folder: Path) -> Path:
     return write(folder, json.dumps(right_ones()).encode()[:-40])
 
 
-def empty(folder: Path) -> Path:
-    """No byte at all."""
-    return write(folder, b"")
-
-
-def not_text(folder: Path) -> Path:
-    """Bytes that are no text."""
-    return write(folder, os.urandom(100_000))
-
-
-def a_list(folder: Path) -> Path:
-    """JSON, but no notebook."""
-    return write(folder, [1, 2, 3])
-
-
 def no_cells(folder: Path) -> Path:
     """A notebook whose cells are a number."""
     return write(folder, right_ones() | {"cells": 7})
@@ -48,11 +33,6 @@ def cells_of_strange_types(folder: Path) -> Path:
 def nested_json(folder: Path) -> Path:
     """Brackets, a million deep."""
     return write(folder, b"[" * 1_000_000)
-
-
-def integer_of_many_digits(folder: Path) -> Path:
-    """A number that takes a long time to read."""
-    return write(folder, b'{"nbformat": ' + b"9" * 5_000_000 + b"}")
 
 
 def many_empty_lists(folder: Path) -> Path:
@@ -133,13 +113,9 @@ BROKEN: list[File] = [
     File(build.__name__.replace("_", " "), build, full=(), noted=True)
     for build in (
         no_json,
-        empty,
-        not_text,
-        a_list,
         no_cells,
         cells_of_strange_types,
         nested_json,
-        integer_of_many_digits,
         many_empty_lists,
         huge,
         many_cells,

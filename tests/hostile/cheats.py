@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hostile.submission import Attack, right
+from textwrap import indent
+
+from hostile.submission import Attack, armed, right, wrong
 
 
 def by_heart() -> Attack:
@@ -205,7 +207,105 @@ def work_by_its_own_word() -> Attack:
         "    comm.barrier()\n    total = sum(buffers)\n    comm.barrier()\n"
         "    buffers[comm.rank].copy_(total)\n"
     )
-    return Attack("work by its own word", [right("fit"), code], full=("fit",))
+    # How much a rank works through is its process's word: it costs nothing without the lie, too.
+    return Attack("work by its own word", [right("fit"), code], full=("fit", "all_reduce_shared"))
+
+
+# What a process could say of an answer, or do to what stands beside it: the patch, the exercise's
+# function, and a wrong answer that gets no point without it.
+FORGED = {
+    "messages that count as waited for": (
+        "from helpers.checks.drives.requests import Requests\nRequests.end = lambda self: 0",
+        "scatter",
+        "def scatter(comm, batch, rows, width):\n"
+        "    cut = lambda r: slice(r * rows // comm.size, (r + 1) * rows // comm.size)\n"
+        "    for other in range(1, comm.size if comm.rank == 0 else 1):\n"
+        "        comm.isend(batch[cut(other)].clone(), other)\n"
+        "    return comm.recv(0) if comm.rank else batch[cut(0)].clone()\n",
+    ),
+    "a driver that gives what came in": (
+        "from helpers.checks.drives.ranks import Ranked\n"
+        "Ranked.on_rank = lambda self, fn, comm, args, hands=None: fn(comm, *args)",
+        "scatter",
+        wrong("scatter", "batch"),
+    ),
+    "an observation of its own": (
+        "from helpers.worker import child\n"
+        "child.as_data = lambda seen: {'trouble': '', 'kind': '', 'text': '', 'line': 0, "
+        "'values': [{'tuple': [0.0, 0.0]}]}",
+        "fit",
+        wrong("fit"),
+    ),
+    "nobody is late": (
+        "from helpers.worker.remote_comm import RemoteComm\n"
+        "RemoteComm.compute = lambda self, seconds: None",
+        "all_reduce_shared",
+        "def all_reduce_shared(comm, buffers):\n    total = sum(buffers)\n"
+        "    buffers[comm.rank].copy_(total)\n",
+    ),
+    "barriers that nobody waits at": (
+        "from helpers.worker.remote_comm import RemoteComm\n"
+        "RemoteComm.pass_by = lambda self, *its: None",
+        "all_reduce_shared",
+        "def all_reduce_shared(comm, buffers):\n    comm.barrier()\n    total = sum(buffers)\n"
+        "    comm.barrier()\n    buffers[comm.rank].copy_(total)\n",
+    ),
+    "headers that count less": (
+        "from helpers.engine import tensors\n"
+        "true = tensors.snapshot\n"
+        "tensors.snapshot = lambda t: (true(t)[0]._replace(shape=(0,), nbytes=0), t)",
+        "all_reduce_ring",
+        "def all_reduce_ring(comm, tensor):\n    for other in range(comm.size):\n"
+        "        if other != comm.rank:\n            comm.isend(tensor, other)\n"
+        "    return tensor\n",
+    ),
+    "arguments from the frames above": (
+        "import sys",
+        "scatter",
+        "def scatter(comm, batch, rows, width):\n    frame = sys._getframe()\n"
+        "    while frame:\n        held = frame.f_locals.get('args', [None])\n"
+        "        batch = held[0] if batch is None else batch\n        frame = frame.f_back\n"
+        "    return batch\n",
+    ),
+    "a copy of the process that answers": (
+        "import os",
+        "fit",
+        "def fit(sizes, seconds):\n    if os.fork():\n        os._exit(0)\n    return 0.0, 0.0\n",
+    ),
+    "a case that is always the last": (
+        "from helpers.worker import child\nchild._case = lambda message: child.Case('', (([1.0], "
+        "[1.0]),), 1, {})",
+        "fit",
+        wrong("fit", "(0.0, 1.0)"),
+    ),
+}
+
+
+def forged(name: str) -> Attack:
+    """A wrong answer whose process lies for it."""
+    patch, function, answer = FORGED[name]
+    other = "fit" if function != "fit" else "scatter"
+    cell = f"def lies():\n{indent(patch, '    ')}\n\n\n_armed = lies() or True"
+    imports = "\n".join(line for line in patch.splitlines() if line.startswith("import "))
+    cells = [imports, cell, right(other), armed(answer)]
+    either = (other,)  # which may lose its points by what the lie breaks
+    return Attack(f"forged, {name}", cells, either=either)
+
+
+def sums_beside_a_backward_that_is_never_over() -> Attack:
+    """Sums after backward, of which the grader is never told that it has ended."""
+    code = (
+        "import torch\nfrom helpers.worker.remote_comm import HandsOf\n\n\n"
+        "def overlap(comm, buckets, reduce):\n"
+        "    HandsOf.backward_ended = HandsOf.finished = lambda self: None\n\n"
+        "    def finish():\n        for bucket in buckets:\n"
+        "            flat = torch.cat([p.grad.flatten() for p in bucket])\n"
+        "            comm.background(reduce, flat).wait()\n"
+        "            parts = flat.split([p.numel() for p in bucket])\n"
+        "            for p, part in zip(bucket, parts):\n"
+        "                p.grad = (part / comm.size).view_as(p)\n\n    return finish\n"
+    )
+    return Attack("a backward that is never over", [right("shard"), code], "03", full=("shard",))
 
 
 def tells_hidden_inputs() -> str:
@@ -230,6 +330,7 @@ def of_lesson_03() -> list[Attack]:
         more_rows_than_there_are(),
         the_lessons_own_module(),
         overlap_by_a_clock_of_its_own(),
+        sums_beside_a_backward_that_is_never_over(),
         Attack("overlap, the course's own", [right("overlap")], "03", full=("overlap",)),
     ]
 
@@ -248,5 +349,6 @@ def cheats() -> list[Attack]:
             full=("all_reduce_shared",),
         ),
         *changes_its_inputs(),
+        *map(forged, FORGED),
         *map(side_channel, SIDE_CHANNELS),
     ]

@@ -51,9 +51,9 @@ def helpers_pass_everything():
 
 
 def encoding_gives_what_is_wanted():
-    from helpers.worker import encoding, told
+    from helpers.worker import child, encoding
 
-    told.encode = encoding.encode = lambda value: {"other": "passed"}
+    child.encode = encoding.encode = lambda value: {"other": "passed"}
 
 
 def child_answers_for_itself():

@@ -46,7 +46,6 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
-    "MKL_DISABLE_FAST_MM": "1",  # it keeps no room for later: what a process holds is what it keeps
     "TF_CPP_MIN_LOG_LEVEL": "3",
     "TF_ENABLE_ONEDNN_OPTS": "0",
     "GLOO_SOCKET_IFNAME": "lo",

@@ -127,8 +127,7 @@ def test_an_answer_may_use_what_other_cells_define(graded) -> None:
 @pytest.mark.parametrize(
     "made",
     [
-        "import sys\nsetattr(sys.modules[__name__], 'fit', inner)",
-        "code = 'def fit(*both):\\n    return inner(*both)'\nexec(code)",
+        "fit = lambda *both: inner(*both)",
         "class Fit:\n    def __call__(self, sizes, seconds):\n        return inner(sizes, seconds)"
         "\n\n\nfit = Fit()",
     ],
