@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
+
+
+def death(code: int) -> str:
+    """How a process ended, by its exit code: "was killed by signal 9 (SIGKILL)"."""
+    if code >= 0:
+        return f"ended its process with exit code {code}"
+    name = next((s.name for s in signal.Signals if s == -code), "a real-time signal")
+    return f"was killed by signal {-code} ({name})"
 
 
 class RunError(RuntimeError):

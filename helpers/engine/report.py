@@ -19,7 +19,7 @@ import psutil
 from helpers.engine.board import Board
 from helpers.engine.chatter import kept
 from helpers.engine.deadlock import State, rank_words, tell, wait_words
-from helpers.engine.errors import Deadlock, RankDied, RankFailed, RunTimeout
+from helpers.engine.errors import Deadlock, RankDied, RankFailed, RunTimeout, death
 from helpers.engine.places import file_name, is_engine, is_library
 from helpers.engine.plan import START, Failure, Origin, forks
 
@@ -88,11 +88,7 @@ ON_MACOS = (
 
 def died(run: Run, rank: int, code: int) -> RankDied:
     """A rank's process ended without an answer."""
-    if code < 0:
-        name = next((s.name for s in signal.Signals if s == -code), "a real-time signal")
-        how = f"was killed by signal {-code} ({name})"
-    else:
-        how = f"ended its process with exit code {code} and gave no answer"
+    how = death(code) + (" and gave no answer" if code >= 0 else "")
     report = f"Rank {rank} of {run.plan.size} {how}. When it ended it {past(run, rank)}."
     how = f"it {how}."
     if code == -signal.SIGKILL:

@@ -12,7 +12,15 @@ from helpers.engine.board import Slot
 from helpers.engine.chatter import kept
 from helpers.engine.cluster.slurm import names
 from helpers.engine.deadlock import State, rank_words, tell, wait_words
-from helpers.engine.errors import Deadlock, JobCancelled, NodeDied, RankDied, RunError, RunTimeout
+from helpers.engine.errors import (
+    Deadlock,
+    JobCancelled,
+    NodeDied,
+    RankDied,
+    RunError,
+    RunTimeout,
+    death,
+)
 from helpers.engine.report import clean, failed, own_code
 
 if TYPE_CHECKING:
@@ -48,12 +56,7 @@ def first(run: Run) -> RunError:
 def died(run: Run, rank: int) -> RankDied:
     """A rank's process ended without an answer."""
     outcome = run.outcomes[rank]
-    if outcome.code < 0:
-        number = -outcome.code
-        name = next((s.name for s in signal.Signals if s == number), "a real-time signal")
-        how = f"was killed by signal {number} ({name})"
-    else:
-        how = f"ended its process with exit code {outcome.code} and gave no answer"
+    how = death(outcome.code) + (" and gave no answer" if outcome.code >= 0 else "")
     report = f"Rank {rank} of {run.plan.size}, on {outcome.node}, {how}. It {past(run, rank)}."
     if outcome.code == -signal.SIGKILL:
         report += " Somebody killed it, or the node ran out of memory."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import traceback
 from collections.abc import Iterable, Mapping
 
@@ -58,13 +57,6 @@ def names(kind: str, numbers: Iterable[int]) -> str:
     if len(listed) == 1:
         return f"{kind} {listed[0]}"
     return f"{kind}s {', '.join(listed[:-1])} and {listed[-1]}"
-
-
-def death(code: int) -> str:
-    """How a process ended: "was killed by signal 9 (SIGKILL)"."""
-    if code < 0:
-        return f"was killed by signal {-code} ({signal.Signals(-code).name})"
-    return f"ended its process with exit code {code}"
 
 
 def restart(server: int, how: str, at: int, saved: int) -> str:

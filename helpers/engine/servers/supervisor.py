@@ -19,6 +19,7 @@ from collections import defaultdict
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
+from helpers.engine.errors import death
 from helpers.engine.hosts.namespaces import be_on
 from helpers.engine.hosts.network import address
 from helpers.engine.rank import describe_failure, die_with_server
@@ -194,7 +195,7 @@ class Supervisor:
             child = self.children.pop(name)
             child.control.close()
             os.close(child.stack)
-            how = words.death(os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1]))
+            how = death(os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1]))
             (self.worker_died if kind == "worker" else self.server_died)(int(number), how)
             return
         if what == "failed":
