@@ -115,7 +115,7 @@ def show_waiting(runs: Mapping[str, Training]) -> None:
     right.legend()
     left.grid(axis="x", visible=False)
     mean = "; ".join(f"{name} {np.mean(share):.0f} %" for name, share in shares.items())
-    waits = "; ".join(
+    each = "; ".join(
         f"{name} {', '.join(f'{part:.0f}' for part in share)} %" for name, share in shares.items()
     )
     said = "; ".join(f"{name} {value:.0f}" for name, value in zip(names, speed, strict=True))
@@ -123,7 +123,7 @@ def show_waiting(runs: Mapping[str, Training]) -> None:
         figure,
         caption=f"Updates a second, and how long each worker waits, measured. On average: {mean}.",
         alt=f"Bars of updates a second, measured: {said}. Beside them the share of time that each "
-        f"worker waits: {waits}.",
+        f"worker waits: {each}.",
     )
 
 
