@@ -112,19 +112,14 @@ def growth(report: Report) -> None:
 
 def redraw(report: Report) -> None:
     """What a slider does: 500 workers simulated and drawn, from values to a picture."""
-    from helpers.lessons.spare_replicas.figures.stragglers import draw_arrivals, draw_spares
+    from helpers.lessons.spare_replicas.figures.stragglers import draw_spares
     from helpers.notebook.figures import png
 
-    for name, draw in (
-        ("spare replicas, 500 workers", lambda spare: draw_spares(500 - spare, spare)),
-        ("staleness, 500 workers", lambda spare: draw_arrivals(500, 0.1 + spare / 100)),
-    ):
+    def picture(spare: int) -> bytes:
+        return png(draw_spares(500 - spare, spare))
 
-        def picture(spare: int, draw: Callable[[int], Any] = draw) -> bytes:
-            return png(draw(spare))
-
-        picture(0)  # fonts are found once
-        spent = [seconds_of(partial(picture, i))[0] for i in range(1, REPEATS + 1)]
-        report.add("redraw", name, spent)
-        text = f"simulate and redraw: {name}"
-        report.hold(goals.REDRAW, text, report.median("redraw", name))
+    name = "spare replicas, 500 workers"
+    picture(0)  # fonts are found once
+    spent = [seconds_of(partial(picture, i))[0] for i in range(1, REPEATS + 1)]
+    report.add("redraw", name, spent)
+    report.hold(goals.REDRAW, f"simulate and redraw: {name}", report.median("redraw", name))

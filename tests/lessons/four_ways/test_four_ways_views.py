@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS, model
 from helpers.lessons.four_ways.experiments.record import Gradient
 from helpers.lessons.four_ways.experiments.runs import WayRun
-from helpers.lessons.four_ways.figures.four_ways_knobs import draw_ways, ways_alt
-from helpers.lessons.four_ways.figures.four_ways_timeline import draw_gradients, gradients_alt, seen
+from helpers.lessons.four_ways.figures import four_ways_view as view
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -34,17 +35,44 @@ def test_a_slow_worker_holds_up_synchronous_ways_alone() -> None:
 
 
 def test_the_knobs_tell_their_numbers_in_words() -> None:
-    assert "3 workers" in ways_alt(3, 5, 1.0, 1)
-    assert len(draw_ways(3, 5, 1.0, 1).axes) == 2
+    assert "3 workers" in view.ways_alt(3, 5, 1.0, 1)
+    assert len(view.draw_ways(3, 5, 1.0, 1).axes) == 2
 
 
-def test_a_timeline_shows_the_middle_and_tells_what_was_dropped() -> None:
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a figure shows, instead of showing it."""
+    kept: dict[str, Any] = {}
+    monkeypatch.setattr(view, "show", lambda figure, **words: kept.update(words, figure=figure))
+    return kept
+
+
+def test_a_timeline_shows_the_middle_and_tells_what_was_dropped(shown: dict[str, Any]) -> None:
     gradients = [
-        Gradient(i % 2, i * 0.01, i * 0.01 + 0.01, i, i % 2, 1.0, i % 4 > 0) for i in range(40)
+        Gradient(i % 2, i * 0.02, i * 0.02 + 0.02, i, i % 2, 1.0, i % 4 > 0) for i in range(40)
     ]
-    run = WayRun("between-graph sync", 2, 1, gradients, [], 1.0, 40)
-    shown = seen(run, 0.1)
-    assert 10 <= len(shown) <= 12
-    assert shown[0].start > 0.1
-    assert "dropped" in gradients_alt({"one": run}, 0.1)
-    assert len(draw_gradients({"one": run, "two": run}, 0.1).axes) == 2
+    run = WayRun("between-graph sync", 3, 1, gradients, [], 1.0, 40)
+    found = view.middle_of(run)
+    assert 13 <= len(found) <= 15
+    assert found[0].end > 0 and found[-1].start < view.SECONDS
+    view.show_step_gradients({"one": run, "two": run}, run)
+    assert len(shown["figure"].axes) == 2 and "dropped" in shown["alt"]
+
+
+def test_the_figures_of_the_ways(shown: dict[str, Any]) -> None:
+    runs = []
+    for number, way in enumerate(WAYS):
+        stale = number if way.endswith("async") else 0
+        rows = [Gradient(n % 2, n, n + 1.0, n, stale, 2.0 / (n + 1)) for n in range(20)]
+        runs += 2 * [WayRun(way, 2, 1, rows, [], 0.5, len(rows))]
+    view.show_four(runs)
+    labels = [ax.get_xlabel() for ax in shown["figure"].axes]
+    assert labels == ["batches a second", "mean staleness (updates)", "final loss (nats)"]
+    names = [label.get_text() for label in shown["figure"].axes[0].get_yticklabels()]
+    assert names == list(WAYS)
+    texts = [text.get_text().strip() for text in shown["figure"].axes[1].texts]
+    assert texts == ["0.0", "0.0", "2.0", "3.0"]
+    words = "between-graph async: 1 batches a second, staleness 3.0, at most 3, loss 0.50"
+    assert words in shown["alt"]
+    view.show_losses(runs[::2])
+    assert len(shown["figure"].axes[0].lines) == 4

@@ -63,11 +63,3 @@ def test_figures_show_the_optimum_and_the_published_points(monkeypatch: pytest.M
 def test_widgets_draw_for_any_values(needed, spare, tail):
     assert figures.png(stragglers.draw_spares(needed, spare, tail)).startswith(b"\x89PNG")
     assert f"of {needed + spare} gradients" in stragglers.spares_alt(needed, spare, tail)
-
-
-@pytest.mark.parametrize("workers", [1, 40])
-def test_staleness_is_drawn_for_any_number_of_workers(workers):
-    figure = stragglers.draw_arrivals(workers, 0.2)
-    assert figures.png(figure).startswith(b"\x89PNG")
-    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    assert f"N − 1 = {workers - 1}" in labels

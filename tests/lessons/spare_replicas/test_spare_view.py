@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+import torch
 
 import helpers
 from helpers.checks import find
@@ -14,11 +15,12 @@ from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import SpareReplicas
 from helpers.lessons.parameter_servers.experiments.step_times import HeavyTail
 from helpers.lessons.spare_replicas.algorithms.accumulators import ConditionalAccumulator
-from helpers.lessons.spare_replicas.experiments.one_accumulator import OneAccumulator
+from helpers.lessons.spare_replicas.algorithms.blame import Blame
+from helpers.lessons.spare_replicas.algorithms.what_if import what_if
+from helpers.lessons.spare_replicas.experiments.one_accumulator import OneAccumulator, told
 from helpers.lessons.spare_replicas.experiments.straggler_race import KINDS
 from helpers.lessons.spare_replicas.experiments.sync_replay import replay_sync_replicas
-from helpers.lessons.spare_replicas.figures import spare_view, token_view
-from helpers.lessons.spare_replicas.figures.token_view import told
+from helpers.lessons.spare_replicas.figures import spare_view, timelines
 
 MACHINE: Any = partial(
     OneAccumulator, accumulator=ConditionalAccumulator, chief=find("07.5").reference
@@ -34,7 +36,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         found.append({"figure": figure, "caption": caption, "alt": alt})
 
     monkeypatch.setattr(spare_view, "show", show)
-    monkeypatch.setattr(token_view, "show", show)
+    monkeypatch.setattr(timelines, "show", show)
     return found
 
 
@@ -70,11 +72,8 @@ def test_a_told_replay_knows_every_push() -> None:
         assert (sum(fates), len(fates) - sum(fates)) == (run.counted[worker], run.dropped[worker])
 
 
-def test_timelines_show_what_is_in_their_window(
-    training: Training, shown: list[dict[str, Any]]
-) -> None:
-    spare_view.show_steps({"a": training, "b": training}, 3.0, "Caption.", "Alt.", first=2)
-    upper, lower = shown[0]["figure"].axes
+def test_timelines_show_what_is_in_their_window(training: Training) -> None:
+    upper, lower = timelines.draw_steps({"a": training, "b": training}, 3.0, first=2).axes
     assert upper.get_xlim() == (0.0, 3.0) == lower.get_xlim()
     begin = training.curve[2].seconds
     inside = [p for p in training.curve if 0 < p.seconds - begin <= 3.0]
@@ -91,3 +90,27 @@ def test_views_say_what_they_show(training: Training, shown: list[dict[str, Any]
     spare_view.show_waiting({"all": training, "some": training})
     assert all(each["caption"].endswith(".") and each["alt"].endswith(".") for each in shown)
     assert "never never" in shown[2]["alt"]
+
+
+RUN = (
+    torch.tensor([[0.0, 0.0, 0.0], [5.0, 5.0, 6.0], [8.0, 8.0, 8.5]]),
+    torch.tensor([[1.0, 2.0, 4.0], [6.0, 7.5, 7.0]]),
+)
+
+
+def test_a_run_is_drawn_in_what_it_is_made_of() -> None:
+    above, below = timelines.draw_runs({"one": RUN, "other": what_if(*RUN, [2])}, 1).axes
+    widths = [round(bar.get_width(), 6) for bar in above.patches]
+    # Computing, waiting and sending by worker; the last one has nobody to wait for.
+    assert widths == [1, 3, 1, 2, 2, 1, 4, 2]
+    assert above.get_title(loc="left") == "one: 6 s for 1 step"
+    assert [round(bar.get_width(), 6) for bar in below.patches] == [1, 1, 1, 2, 1, 2, 2]
+
+
+def test_costs_are_told_in_words(shown: list[dict[str, Any]]) -> None:
+    blame = Blame(*RUN, what_if)
+    spare_view.show_blame(blame)
+    said = shown[0]["caption"] + shown[0]["alt"]
+    for worker in blame.workers:
+        assert f"worker {worker}: S {blame.cost(worker):.2f}" in said
+    assert len(shown[0]["figure"].axes[0].patches) == 3

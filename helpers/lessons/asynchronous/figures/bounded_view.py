@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from helpers.engine.servers.training import Training
+from helpers.lessons.asynchronous.figures.staleness_view import draw_traces
 from helpers.notebook.figures import show
 from helpers.notebook.style import BLUE, GREY, ORANGE, axes
 
@@ -19,24 +20,16 @@ def named(bound: float) -> str:
 
 def show_timelines(runs: Mapping[float, Training], slow: int, seconds: float) -> None:
     """The workers' timelines, a panel a bound. slow: the worker that takes longer."""
-    figure, panels = axes(rows=len(runs), width=8.2, height=1.6 * len(runs))
-    said = []
-    for ax, (bound, run) in zip(panels, runs.items(), strict=True):
-        assert run.trace is not None
-        given = len(run.staleness)
-        words = f"s = {named(bound)}: {given} gradients, at most {run.staleness.max()} updates late"
-        run.trace.plot(ax=ax, title=words, arrows=False)
-        if ax is not panels[0]:
-            ax.get_legend().remove()
-        ax.set_xlim(0, seconds)
-        ax.set_xlabel("time on the clock (s)" if ax is panels[-1] else "")
-        said.append(words)
+    titled = {}
+    for bound, run in runs.items():
+        given, latest = len(run.staleness), run.staleness.max()
+        titled[f"s = {named(bound)}: {given} gradients, at most {latest} updates late"] = run
     show(
-        figure,
+        draw_traces(titled, seconds, height=1.6),
         caption=f"The same workers and step times; worker {slow} (the picture numbers workers as "
         "ranks) is the slow one. The larger s is, the later its first victim begins to wait; but "
         "under every finite s all come to its pace in the end.",
-        alt=f"Timelines of workers over {seconds:g} seconds, a panel a bound. {'; '.join(said)}. "
+        alt=f"Timelines of workers over {seconds:g} seconds, a panel a bound. {'; '.join(titled)}. "
         "With a small s the quick workers compute in turns with long waits; without a bound their "
         "rows have no gaps.",
     )
@@ -67,7 +60,7 @@ def show_when(found: Mapping[str, Times], target: float, limit: float) -> None:
     ax.set_xticks(range(len(bounds)), [named(bound) for bound in bounds])
     ax.set(xlabel="bound s (gradients ahead of the slowest)", ylabel=f"time to {target:g} % (s)")
     ax.set_ylim(0, 1.08 * limit)
-    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2)
     best = "; ".join(
         f"{name}, s = {named(quickest(times, limit))}" for name, times in found.items()
     )

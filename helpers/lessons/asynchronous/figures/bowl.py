@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from helpers.engine.servers.rule import Rule
-from helpers.notebook.style import BLUE, GREY, RED, axes
+from helpers.notebook.style import BLUE, GREY, RED, axes, fix_layout, ticks
 
 CURVATURE = np.array([1.0, 0.12])
 START = np.array([-3.0, 2.2])
@@ -104,9 +104,7 @@ def descend(
 def draw_descent(run: Descent, title: str) -> Any:
     """The way through the bowl, and the loss against time. title: the setting in words."""
     figure, (left, right) = axes(columns=2, width=8.4, height=3.3)
-    figure.set_layout_engine("none")  # which would draw everything twice
-    left.set_position((0.07, 0.16, 0.4, 0.74))
-    right.set_position((0.575, 0.16, 0.41, 0.74))
+    fix_layout(figure, left=0.07, right=0.985, bottom=0.16, top=0.9, wspace=0.26)
     angle = np.linspace(0, 2 * np.pi, 60)
     for loss in (0.1, 0.5, 1.5, 4, 9):
         round_ = np.sqrt(2 * loss / CURVATURE)
@@ -121,9 +119,6 @@ def draw_descent(run: Descent, title: str) -> Any:
     left.grid(visible=False)
     right.plot(run.seconds, np.clip(run.losses, 1e-3, 1e3), color=BLUE, linewidth=1.2)
     right.set(xlabel="time on the clock (s)", ylabel="loss", yscale="log", ylim=(1e-3, 1e3))
-    right.set_yticks(
-        [1e-3, 1e-2, 0.1, 1, 10, 100, 1000], ["0.001", "0.01", "0.1", "1", "10", "100", ""]
-    )
-    right.minorticks_off()
+    ticks(right.yaxis, [1e-3, 1e-2, 0.1, 1, 10, 100])
     right.set_title(run.words, fontsize=9)
     return figure

@@ -8,7 +8,20 @@ import numpy as np
 
 from helpers.engine.servers.training import Point
 from helpers.notebook.figures import show
-from helpers.notebook.style import BLACK, BLUE, CYCLE, GREEN, GREY, ORANGE, RED, axes, measured
+from helpers.notebook.style import (
+    BLACK,
+    BLUE,
+    CYCLE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    axes,
+    measured,
+    note,
+    rows,
+    ticks,
+)
 
 MARKS = "osD^vPX"
 LEARNED = 10  # % of error: below it a training has learned
@@ -43,11 +56,10 @@ def show_race(curves: Mapping[str, Sequence[Point]], target: float, caption: str
         short.append(f"{name} {when}")
         said.append(f"{name} {when}, and ends at {curve[-1].error:.0f} %")
     ax.axhline(target, color=GREY, linestyle=":", linewidth=1.5)
-    ax.annotate(f"{target:g} %", (1, target), (0, 4), textcoords="offset points", color=GREY)
+    note(ax, f"{target:g} %", (1, target), (0, 4), color=GREY, fontsize=11)
     ax.set(xlabel="time on the clock (s)", ylabel="test error (%)", yscale="log", ylim=(1.5, 130))
-    ax.set_yticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])
-    ax.minorticks_off()
-    ax.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0, 1.0))
+    ticks(ax.yaxis, [2, 5, 10, 20, 50, 100])
+    ax.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1.0))
     show(
         figure,
         caption=f"{caption} First at {target:g} %: {', '.join(short)}.",
@@ -65,24 +77,21 @@ def show_cures(found: Runs) -> None:
         for place, runs in enumerate(found[setting].values()):
             values = sorted(error for error, _ in runs)
             colour, mark = _verdict(values)
-            rows = [place + 0.12 * (i - (len(values) - 1) / 2) for i in range(len(values))]
-            ax.plot(values, rows, color=colour, marker=mark, linestyle="none", alpha=0.8)
+            places = [place + 0.12 * (i - (len(values) - 1) / 2) for i in range(len(values))]
+            ax.plot(values, places, color=colour, marker=mark, linestyle="none", alpha=0.8)
         ax.axvline(LEARNED, color=GREY, linestyle=":", linewidth=1.2)
         ax.set(xscale="log", xlim=(1.5, 130), xlabel="final test error (%)")
-        ax.set_xticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])
-        ax.minorticks_off()
+        ticks(ax.xaxis, [2, 5, 10, 20, 50, 100])
         ax.set_title(setting, fontsize=9)
     for setting, colour, mark in zip(settings, (BLUE, BLACK), "ov", strict=False):
         per = [_times(found[setting], name) for name in names]
         panels[-1].plot(per, range(len(per)), **measured(colour, setting.split(",")[0], mark))
     panels[-1].set(xscale="log", xlim=(0.7, 10), xlabel="time, × no cure’s")
-    panels[-1].set_xticks([1, 2, 5, 10], ["1", "2", "5", "10"])
-    panels[-1].minorticks_off()
+    ticks(panels[-1].xaxis, [1, 2, 5, 10])
     panels[-1].set_title("what it costs", fontsize=9)
-    panels[-1].legend(frameon=False, fontsize=8, loc="upper right")
-    for number, ax in enumerate(panels):
-        ax.set_yticks(range(len(names)), names if number == 0 else [""] * len(names))
-        ax.set_ylim(len(names) - 0.5, -0.5)
+    panels[-1].legend(fontsize=8, loc="upper right")
+    for ax in panels:
+        rows(ax, names if ax is panels[0] else [""] * len(names))
     words = []
     for setting, cures in found.items():
         errors = "; ".join(

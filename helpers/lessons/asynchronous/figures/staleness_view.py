@@ -23,7 +23,9 @@ from helpers.notebook.style import (
     axes,
     measured,
     modelled,
+    note,
     published,
+    ticks,
 )
 
 MARKS = "osD^vPX"
@@ -42,14 +44,13 @@ def show_staleness(found: Mapping[str, np.ndarray], workers: int, theirs: Any) -
         left.step(np.arange(top + 1), 100 * counts, where="mid", color=colour, lw=1.5, label=label)
     left.set(xlabel="staleness (updates)", ylabel="gradients (%)", xlim=(0, 2.6 * workers))
     left.set_title("measured on the clock", fontsize=10)
-    left.legend(frameon=False, fontsize=9, loc="upper right")
+    left.legend(fontsize=9, loc="upper right")
     for place, one in enumerate(theirs.values()):
         low, high = one["mean"] - one["min"], one["max"] - one["mean"]
         look = published("mean, smallest and largest" if place == 0 else "")
         look = {k: v for k, v in look.items() if k != "linestyle"}
         right.errorbar([one["mean"]], [place], xerr=[[low], [high]], linestyle="none", **look)
-        above = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center", "fontsize": 9}
-        right.annotate(f"{one['mean']:.1f}", (one["mean"], place), **above)
+        note(right, f"{one['mean']:.1f}", (one["mean"], place), (0, 8), ha="center")
     right.set_yticks(range(len(theirs)), [f"layer {name[1:]}" for name in theirs])
     right.set(xlabel="staleness (updates)", xlim=(0, 2.6 * workers), ylim=(-0.6, len(theirs) - 0.3))
     right.set_title("published: Chen et al. 2017, table 1", fontsize=10)
@@ -83,19 +84,15 @@ def show_descent(
         left.plot(path, color=colour, marker=mark, markevery=5, ms=5, lw=1.4, label=f"τ = {late}")
     left.set(xlabel="update", ylabel="w", ylim=(-4, 4))
     left.set_title(f"rate {rate:g}", fontsize=10)
-    left.legend(frameon=False, ncols=3, loc="upper left", fontsize=9)
+    left.legend(ncols=3, loc="upper left", fontsize=9)
     right.plot(list(limits), list(limits.values()), **measured(label="found by trying"))
     line = modelled(label="2·sin(π / (4τ + 2))")
     right.plot(list(formula), list(formula.values()), **line)
     right.set(xlabel="staleness τ (updates)", ylabel="highest rate that settles", yscale="log")
     right.set_xscale("symlog", linthresh=1)
-    ticks = [0, 1, 2, 5, 10, 20, 50]
-    right.set_xticks(ticks, [str(tick) for tick in ticks])
-    right.set_yticks(
-        [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2], ["0.02", "0.05", "0.1", "0.2", "0.5", "1", "2"]
-    )
-    right.minorticks_off()
-    right.legend(frameon=False, fontsize=9)
+    ticks(right.xaxis, [0, 1, 2, 5, 10, 20, 50])
+    ticks(right.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2])
+    right.legend(fontsize=9)
     ends = "; ".join(f"τ = {late} ends at {path[-1]:.2g}" for late, path in paths.items())
     found = "; ".join(f"τ = {late}: {rate:.3f}" for late, rate in limits.items())
     show(
@@ -125,11 +122,9 @@ def show_wobble(
     )
     ax.set_ylim(0.005, top)
     ax.axvline(limit, color=GREY, linestyle=":", linewidth=1.5)
-    ticks = [0.01, 0.02, 0.05, 0.1, 0.2]
-    ax.set_xticks(ticks, [str(tick) for tick in ticks])
-    ax.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
-    ax.minorticks_off()
-    ax.legend(frameon=False, fontsize=9)
+    ticks(ax.xaxis, [0.01, 0.02, 0.05, 0.1, 0.2])
+    ticks(ax.yaxis, [0.01, 0.1, 1])
+    ax.legend(fontsize=9)
     said = []
     for name, values in wobbles.items():
         ends = f"{values[-1]:.3g}" if values[-1] < top else "off the chart"
@@ -158,18 +153,17 @@ def show_growth(
             made, [p.error for p in curve], color=colour, marker=mark, label=f"τ ≈ {late}", **every
         )
     left.set(xlabel="updates", ylabel="test error (%)", yscale="log", ylim=(2, 130))
-    left.legend(frameon=False, fontsize=8, ncols=2, loc="lower left")
+    left.legend(fontsize=8, ncols=2, loc="lower left")
     middle.plot(list(errors), list(errors.values()), **measured(label="digits, on the clock"))
     middle.set(xlabel="mean staleness (updates)", ylabel="final test error (%)", yscale="log")
     middle.set_ylim(2, 130)
     for ax in (left, middle):
-        ax.set_yticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])
-        ax.minorticks_off()
+        ticks(ax.yaxis, [2, 5, 10, 20, 50, 100])
     known = {float(late): error for late, error in theirs.items()}
     right.plot(list(known), list(known.values()), **published("MNIST, Chen et al. 2017"))
     right.set(xlabel="mean staleness (updates)", ylabel="final test error (%)", ylim=(0, 1.5))
     for ax in (middle, right):
-        ax.legend(frameon=False, fontsize=9, loc="upper left")
+        ax.legend(fontsize=9, loc="upper left")
     ends = "; ".join(f"τ ≈ {late} at {curve[-1].error:.0f}" for late, curve in curves.items())
     ours = "; ".join(f"{late:.1f}: {error:.1f}" for late, error in errors.items())
     published_words = "; ".join(f"{late:g}: {error:.2f}" for late, error in known.items())
@@ -213,7 +207,7 @@ def show_real(real: Mapping[int, np.ndarray], clock: Mapping[int, np.ndarray]) -
             f"{clock[workers].mean():.2f}, largest {clock[workers].max()}"
         )
     panels[0].set_ylabel("gradients (%)")
-    panels[-1].legend(frameon=False, fontsize=8, loc="upper right")
+    panels[-1].legend(fontsize=8, loc="upper right")
     show(
         figure,
         caption="Real processes, real arrivals: the mean is N − 1 here too but for start and end, "
@@ -222,18 +216,27 @@ def show_real(real: Mapping[int, np.ndarray], clock: Mapping[int, np.ndarray]) -
     )
 
 
-def show_timelines(runs: Mapping[str, Training], seconds: float) -> None:
-    """What four workers did under a synchronous and an asynchronous rule, up to so many seconds."""
-    figure, panels = axes(rows=2, width=8.2, height=4.2)
-    for ax, (name, run) in zip(panels, runs.items(), strict=True):
-        gradients = sum(len(update) for update in run.servers[0].updates)
-        title = f"{name}: {gradients} gradients in {seconds:g} s"
+def draw_traces(runs: Mapping[str, Training], seconds: float, height: float) -> Any:
+    """The workers' timelines, a panel a run, by title. height: of a panel, in inches."""
+    figure, panels = axes(rows=len(runs), width=8.2, height=height * len(runs))
+    for ax, (title, run) in zip(panels, runs.items(), strict=True):
         assert run.trace is not None, "train with trace=True"
         run.trace.plot(ax=ax, title=title, arrows=False)
         ax.set_xlim(0, seconds)
+        if ax is not panels[0]:
+            ax.get_legend().remove()
+    return figure
+
+
+def show_timelines(runs: Mapping[str, Training], seconds: float) -> None:
+    """What four workers did under a synchronous and an asynchronous rule, up to so many seconds."""
+    titled = {
+        f"{name}: {sum(map(len, run.servers[0].updates))} gradients in {seconds:g} s": run
+        for name, run in runs.items()
+    }
     made = {name: len(run.staleness) for name, run in runs.items()}
     show(
-        figure,
+        draw_traces(titled, seconds, height=2.1),
         caption="The same four workers and step times; the picture numbers workers as ranks. "
         "Synchronous training waits for the slowest in every step; asynchronous training is never "
         "idle.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from helpers.engine.tf_cluster import Task
 from helpers.lessons.four_ways.experiments import model
@@ -12,32 +12,46 @@ from helpers.lessons.four_ways.experiments.record import Gradient, Noted, Settin
 CONTAINER = "four_ways"
 
 
+class Graph(NamedTuple):
+    """What a worker's graph holds. made: what its builder gave, with the loss of its batch."""
+
+    made: Any
+    loss: Any
+    variables: list[Any]
+
+
+def describe(task: Task, setting: Setting, rows: model.Data) -> Graph:
+    """One worker's part of training in the default graph."""
+    late = setting.slow.get(task.index, 0.0)
+    batch, loss = model.batch(rows, task.index, task.device, late), Noted()
+    variables: list[Any] = []
+
+    def make() -> list[Any]:
+        variables[:] = model.variables(rows.weights)
+        return list(variables)
+
+    given = make, batch, loss, descent(setting.rate)
+    if setting.way == "between-graph async":
+        made = setting.builder(task, CONTAINER, *given)
+        expect(setting, made, "version before", "update", "version after")
+    else:
+        made = setting.builder(task, *given, setting.aggregate, setting.workers)
+        expect(setting, made, "update", "hook")
+    return Graph(made, loss.made[-1][1], variables)
+
+
 def client(task: Task, setting: Setting, rows: model.Data) -> Told:
     """One worker's own program; worker 0 sets up what lies on the servers."""
     import tensorflow as tf
 
-    v1 = tf.compat.v1
     with tf.Graph().as_default() as graph:
-        late = setting.slow.get(task.index, 0.0)
-        batch, loss = model.batch(rows, task.index, task.device, late), Noted()
-        variables: list[Any] = []
-
-        def make() -> list[Any]:
-            variables[:] = model.variables(rows.weights)
-            return list(variables)
-
-        optimizer = descent(setting.rate)
+        made, loss, variables = describe(task, setting, rows)
         if setting.way == "between-graph async":
-            made = setting.builder(task, CONTAINER, make, batch, loss, optimizer)
-            expect(setting, made, "version before", "update", "version after")
-            each: Asynchronous | Synchronous = Asynchronous(made, loss.made[-1][1])
+            each: Asynchronous | Synchronous = Asynchronous(made, loss)
         else:
-            sizes = setting.aggregate, setting.workers
-            made = setting.builder(task, make, batch, loss, optimizer, *sizes)
-            expect(setting, made, "update", "hook")
             strict = setting.strict and setting.aggregate == setting.workers
-            each = Synchronous(made, loss.made[-1][1], graph, strict)
-        step = v1.train.get_global_step()
+            each = Synchronous(made, loss, graph, strict)
+        step = tf.compat.v1.train.get_global_step()
         meeting = Meeting(task)
     with task.session(graph) as session:
         meeting.gather(session, each)

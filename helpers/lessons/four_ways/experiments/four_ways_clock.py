@@ -8,7 +8,7 @@ takes no time.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,9 @@ GRADIENTS = 600
 WAYS = ("in-graph sync", "between-graph sync", "in-graph async", "between-graph async")
 
 
-@dataclass(frozen=True)
-class Modelled:
+class Modelled(NamedTuple):
     """batches: a second, of all workers. staleness: the mean over all gradients."""
 
-    way: str
     batches: float
     staleness: float
 
@@ -36,7 +34,7 @@ def model(way: str, workers: int, compute: float, client: float, slow: float) ->
     times[:, -1] *= slow
     if way.endswith(" sync"):
         # In-graph one run makes a step; between-graph each client has one, all at once.
-        return Modelled(way, workers / float((client + times.max(axis=1)).mean()), 0.0)
+        return Modelled(workers / float((client + times.max(axis=1)).mean()), 0.0)
     return _asynchronous(way, times, client)
 
 
@@ -63,4 +61,4 @@ def _asynchronous(way: str, times: np.ndarray, client: float) -> Modelled:
             stale += updates - version
             updates += 1
             heapq.heappush(events, (now, worker, -1))
-    return Modelled(way, updates / now, stale / updates)
+    return Modelled(updates / now, stale / updates)

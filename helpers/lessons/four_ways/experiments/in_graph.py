@@ -6,11 +6,37 @@ import contextlib
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from helpers.engine.tf_cluster import Task
 from helpers.lessons.four_ways.experiments import model
 from helpers.lessons.four_ways.experiments.record import Gradient, Noted, Setting, Told, descent
+
+
+class Graph(NamedTuple):
+    """What the client's graph holds. loss: what the replicas were given; it has noted theirs."""
+
+    updates: list[Any]
+    loss: Noted
+    variables: list[Any]
+    step: Any
+
+
+def describe(task: Task, setting: Setting, rows: model.Data, watched: bool) -> Graph:
+    """The whole of training in the default graph. watched: versions are read before weights."""
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    with v1.device(task.placement()):
+        step, variables = v1.train.get_or_create_global_step(), model.variables(rows.weights)
+    devices = [f"/job:worker/task:{worker}" for worker in range(setting.workers)]
+    batches = [
+        model.batch(rows, worker, device, setting.slow.get(worker, 0.0))
+        for worker, device in enumerate(devices)
+    ]
+    loss = Noted(step if watched else None)
+    updates = build(setting, (devices, batches, loss, variables, step))
+    return Graph(updates, loss, variables, step)
 
 
 def client(task: Task, setting: Setting, rows: model.Data) -> Told:
@@ -19,16 +45,7 @@ def client(task: Task, setting: Setting, rows: model.Data) -> Told:
 
     v1 = tf.compat.v1
     with tf.Graph().as_default() as graph:
-        with v1.device(task.placement()):
-            step, variables = v1.train.get_or_create_global_step(), model.variables(rows.weights)
-        devices = [f"/job:worker/task:{worker}" for worker in range(setting.workers)]
-        batches = [
-            model.batch(rows, worker, device, setting.slow.get(worker, 0.0))
-            for worker, device in enumerate(devices)
-        ]
-        loss = Noted(step)
-        given = devices, batches, loss, variables, step
-        updates = build(setting, given)
+        updates, loss, variables, step = describe(task, setting, rows, watched=True)
         versions = after(updates, step)
         start = [v1.global_variables_initializer(), v1.local_variables_initializer()]
     with v1.Session(task.target, graph=graph) as session:
@@ -36,6 +53,7 @@ def client(task: Task, setting: Setting, rows: model.Data) -> Told:
         if setting.way == "in-graph sync":
             gradients = together(session, setting, loss, updates[0], versions[0])
         else:
+            assert setting.threads is not None  # `setting_of` has seen to that
             watched = Watched(session, updates, versions, loss)
             with contextlib.suppress(SystemExit):  # `result` tells why
                 setting.threads(watched, updates, step, setting.last)

@@ -29,7 +29,7 @@ class Setting:
     aggregate: int
     strict: bool
     builder: Function
-    threads: Function
+    threads: Function | None
 
     @property
     def last(self) -> int:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from helpers.engine.tf_cluster import run_cluster
-from helpers.engine.trace import Event, Trace
 from helpers.lessons.four_ways.experiments import between_graph, in_graph, model
 from helpers.lessons.four_ways.experiments.record import Function, Gradient, Setting, Told
 
+BATCH = 20  # rows of a worker's batch
 # The builders, by their names in `helpers.lessons.four_ways.algorithms.four_ways`.
 WAYS = {
     "in-graph sync": "in_graph_sync",
@@ -47,15 +47,6 @@ class WayRun:
     weights: list[np.ndarray]
     loss: float
     updates: int
-
-    @property
-    def losses(self) -> list[float]:
-        """The batch's loss at each version: over the gradients that counted, their mean."""
-        by_version: dict[int, list[float]] = {}
-        for each in self.gradients:
-            if each.counted:
-                by_version.setdefault(each.version, []).append(each.loss)
-        return [float(np.mean(by_version[version])) for version in sorted(by_version)]
 
     @property
     def staleness(self) -> list[int]:
@@ -92,18 +83,6 @@ class WayRun:
         rest = [end for end in ends if end > begin]
         return len(rest) / (rest[-1] - begin) if rest else float("nan")
 
-    @property
-    def trace(self) -> Trace:
-        """When each worker was busy with a step; waiting for the others is part of it."""
-        begin = min(each.start for each in self.gradients)
-        return Trace(
-            [
-                Event(each.worker, "computing", each.start - begin, each.end - begin)
-                for each in self.gradients
-            ],
-            self.workers,
-        )
-
 
 def train_way(
     way: str,
@@ -114,7 +93,6 @@ def train_way(
     spare: int = 0,
     strict: bool = True,
     rate: float = 0.5,
-    batch: int = 20,
     seed: int = 0,
     builder: Function | None = None,
     threads: Function | None = None,
@@ -132,19 +110,8 @@ def train_way(
 
     Raises ValueError for a setting that cannot be, and what `run_cluster` raises.
     """
-    check(way, workers, servers, steps, dict(slow or {}), spare)
-    setting = Setting(
-        way,
-        workers,
-        steps,
-        dict(slow or {}),
-        rate,
-        workers - spare,
-        strict,
-        builder or own(WAYS[way]),
-        threads or (own("run_threads") if way == "in-graph async" else _no_threads),
-    )
-    rows = model.data(workers, batch, steps, seed)
+    setting = setting_of(way, workers, servers, steps, slow, rate, spare, strict, builder, threads)
+    rows = model.data(workers, BATCH, steps, seed)
     one = way.startswith("in-graph")
     told: list[Told] = run_cluster(
         in_graph.client if one else between_graph.client,
@@ -161,30 +128,38 @@ def train_way(
     return WayRun(way, workers, servers, gradients, weights, loss, told[0].updates)
 
 
-def _no_threads(*args: object) -> None:
-    """Stands for `run_threads` in the ways that run none: a learner's copy may lack it."""
-
-
-def train_alone(
-    workers: int = 3, steps: int = 60, rate: float = 0.5, batch: int = 20, seed: int = 0
-) -> list[np.ndarray]:
+def train_alone(workers: int = 3, steps: int = 60, rate: float = 0.5) -> list[np.ndarray]:
     """The weights after the same training with one big batch a step, without TensorFlow."""
-    return model.train_alone(model.data(workers, batch, steps, seed), steps, rate)
+    return model.train_alone(model.data(workers, BATCH, steps, seed=0), steps, rate)
 
 
-def check(
-    way: str, workers: int, servers: int, steps: int, slow: Mapping[int, float], spare: int
-) -> None:
-    """Raise ValueError for a setting that cannot be."""
+def setting_of(
+    way: str,
+    workers: int,
+    servers: int,
+    steps: int = 1,
+    slow: Mapping[int, float] | None = None,
+    rate: float = 0.5,
+    spare: int = 0,
+    strict: bool = True,
+    builder: Function | None = None,
+    threads: Function | None = None,
+) -> Setting:
+    """What `train_way` tells every process. Raises ValueError for a setting that cannot be."""
+    slow = dict(slow or {})
     if way not in WAYS:
         raise ValueError(f"There is no way {way!r}; there are: {', '.join(WAYS)}.")
     if workers < 1 or servers < 1 or steps < 1:
         raise ValueError("Training takes at least 1 worker, 1 server and 1 step.")
     if not set(slow) <= set(range(workers)) or any(not 0 <= s < 10 for s in slow.values()):
         raise ValueError(
-            f"slow gives workers 0 to {workers - 1} a time from 0 to 10 seconds, not {dict(slow)}."
+            f"slow gives workers 0 to {workers - 1} a time from 0 to 10 seconds, not {slow}."
         )
     if spare and way != "between-graph sync":
         raise ValueError(f'{way} has no spare workers: only "between-graph sync" has.')
     if not 0 <= spare < workers:
         raise ValueError(f"Of {workers} workers, 0 to {workers - 1} can be spare, not {spare}.")
+    if threads is None and way == "in-graph async":
+        threads = own("run_threads")
+    builder = builder or own(WAYS[way])
+    return Setting(way, workers, steps, slow, rate, workers - spare, strict, builder, threads)

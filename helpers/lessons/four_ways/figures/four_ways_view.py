@@ -1,107 +1,150 @@
-"""Figures of the four ways to train with TensorFlow: how quick, how stale, how good."""
+"""Figures of the four ways to train with TensorFlow: how quick, how stale, how good; who did what.
+
+A way has the same colour and place in all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from statistics import median
+from collections.abc import Mapping, Sequence
+from statistics import mean, median
 from typing import Any
 
-from helpers.lessons.four_ways.experiments.runs import WAYS, WayRun
-from helpers.notebook.style import BLUE, GREEN, ORANGE, RED, axes, style
+from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS, model
+from helpers.lessons.four_ways.experiments.record import Gradient
+from helpers.lessons.four_ways.experiments.runs import WayRun
+from helpers.lessons.spare_replicas.figures.bars import Bar, Timeline, draw_timelines
+from helpers.notebook.figures import show
+from helpers.notebook.style import BLUE, GREEN, GREY, ORANGE, RED, axes, rows
 
-_LOOK = {
-    "in-graph sync": (BLUE, "-"),
-    "between-graph sync": (GREEN, "--"),
-    "in-graph async": (ORANGE, "-"),
-    "between-graph async": (RED, "--"),
-}
+COLOURS = dict(zip(WAYS, (BLUE, GREEN, ORANGE, RED), strict=True))
+SMOOTH = 12  # batches that a point of a loss curve is the mean of
+SECONDS = 0.25  # of each run, in the timeline of gradients
 
 
-def four_figure(runs: Sequence[WayRun]) -> Any:
-    """Steps a second, staleness and final loss of each way, in one figure.
+def draw_bars(ax: Any, label: str, found: Mapping[str, Sequence[float]], words: str) -> None:
+    """A bar to the median of each way's values, a dot for each where there are several.
 
-    runs: one or more of a way; a bar goes to the median, a dot is a run. Staleness is the mean over
-    the gradients of a run, and the number beside it the highest of any.
+    words: a format of what stands behind a bar, of the median and the largest.
     """
-    figure, panels = axes(columns=3, width=9.0, height=0.42 * len(_ways(runs)) + 1.15)
-    titles = ("steps a second", "mean staleness (updates)", "final loss (nats)")
-    values = (
-        lambda run: run.steps_per_second,
-        lambda run: sum(run.staleness) / max(1, len(run.staleness)),
-        lambda run: run.loss,
+    for row, (way, values) in enumerate(found.items()):
+        middle, most = median(values), max(values)
+        ax.barh(row, middle, height=0.55, color=COLOURS[way], alpha=0.55)
+        if len(values) > 1:
+            ax.plot(values, [row] * len(values), "o", color=COLOURS[way], markersize=5)
+        ax.text(most, row, "  " + words.format(middle), va="center", fontsize=9)
+    first = ax.get_subplotspec().is_first_col()
+    rows(ax, [way if first else "" for way in found])
+    ax.set(xlabel=label, xlim=(0, 1.35 * max(0.1, *map(max, found.values()))))
+
+
+def show_four(runs: Sequence[WayRun]) -> None:
+    """Batches a second, staleness and final loss of each way; one run or more of each."""
+    figure, panels = axes(columns=3, width=9.0, height=2.85)
+    by_way = {way: [run for run in runs if run.way == way] for way in WAYS}
+    rate = {way: [run.steps_per_second for run in mine] for way, mine in by_way.items()}
+    late = {way: [mean(run.staleness) for run in mine] for way, mine in by_way.items()}
+    loss = {way: [run.loss for run in mine] for way, mine in by_way.items()}
+    draw_bars(panels[0], "batches a second", rate, "{:.0f}")
+    draw_bars(panels[1], "mean staleness (updates)", late, "{:.1f}")
+    draw_bars(panels[2], "final loss (nats)", loss, "{:.2f}")
+    told = [
+        f"{way}: {median(rate[way]):.0f} batches a second, staleness {median(late[way]):.1f}, at "
+        f"most {max(max(run.staleness) for run in by_way[way])}, loss {median(loss[way]):.2f}"
+        for way in WAYS
+    ]
+    show(
+        figure,
+        caption="One server, three workers: batches a second, staleness, and the loss after as "
+        "many rows. A dot is a run.",
+        alt="Bars of the four ways: batches a second, mean staleness in updates, final loss in "
+        f"nats. {'; '.join(told)}.",
     )
-    with style():
-        for ax, title, value in zip(panels, titles, values, strict=True):
-            for row, way in enumerate(_ways(runs)):
-                found = [value(run) for run in runs if run.way == way]
-                ax.barh(row, median(found), height=0.55, color=_LOOK[way][0], alpha=0.55)
-                ax.plot(found, [row] * len(found), "o", color=_LOOK[way][0], markersize=5)
-            ax.set_xlabel(title)
-            ax.set_ylim(len(_ways(runs)) - 0.5, -0.5)
-            ax.set_yticks(range(len(_ways(runs))), [""] * len(_ways(runs)))
-            ax.set_xlim(left=0)
-            ax.grid(axis="y", visible=False)
-        panels[0].set_yticks(range(len(_ways(runs))), _ways(runs))
-        _highest(panels[1], runs)
-    return figure
 
 
-def _highest(ax: Any, runs: Sequence[WayRun]) -> None:
-    """Beside the bars of staleness, the highest that was seen."""
-    right = ax.get_xlim()[1]
-    ax.set_xlim(right=max(right * 1.35, 0.5))
-    for row, way in enumerate(_ways(runs)):
-        mine = [run for run in runs if run.way == way]
-        means = [sum(run.staleness) / max(1, len(run.staleness)) for run in mine]
-        highest = max((stale for run in mine for stale in run.staleness), default=0)
-        x = max(means) + 0.04 * ax.get_xlim()[1]
-        ax.text(x, row, f"max. {highest}", va="center", fontsize=9)
-
-
-def loss_figure(runs: Sequence[WayRun], smooth: int = 12) -> Any:
-    """The batches' loss over the batches that all workers have computed, a curve a way.
-
-    runs: one of a way. smooth: over how many batches a point is the mean.
-    """
-    figure, ax = axes(width=7.0, height=3.4)
-    with style():
-        for run in runs:
-            losses = [each.loss for each in run.gradients]
-            ends = range(smooth, len(losses) + 1)
-            means = [sum(losses[end - smooth : end]) / smooth for end in ends]
-            colour, line = _LOOK[run.way]
-            ax.plot(ends, means, color=colour, linestyle=line, label=run.way)
-        ax.set_xlabel("batches computed by all workers")
-        ax.set_ylabel("loss of the batch (nats)")
-        ax.set_ylim(bottom=0)
-        ax.legend()
-    return figure
-
-
-def four_alt(runs: Sequence[WayRun]) -> str:
-    """What `four_figure` shows, in words and numbers."""
-    parts = []
-    for way in _ways(runs):
-        mine = [run for run in runs if run.way == way]
-        rate = median(run.steps_per_second for run in mine)
-        stale = median(sum(run.staleness) / max(1, len(run.staleness)) for run in mine)
-        loss = median(run.loss for run in mine)
-        parts.append(f"{way}: {rate:.0f} steps a second, staleness {stale:.1f}, loss {loss:.2f}")
-    first = "Bars of the four ways: steps a second, mean staleness in updates, final loss in nats."
-    return f"{first} {'; '.join(parts)}."
-
-
-def loss_alt(runs: Sequence[WayRun], smooth: int = 12) -> str:
-    """What `loss_figure` shows, in words and numbers."""
-    parts = []
+def show_losses(runs: Sequence[WayRun]) -> None:
+    """The batches' loss over the batches that all workers have computed, a curve a way."""
+    figure, ax = axes(height=3.4)
+    told = []
     for run in runs:
         losses = [each.loss for each in run.gradients]
-        first, last = (sum(part) / len(part) for part in (losses[:smooth], losses[-smooth:]))
-        parts.append(f"{run.way}: from {first:.2f} to {last:.2f}")
-    return f"Line chart of the batches' loss in nats. {'; '.join(parts)}."
+        ends = range(SMOOTH, len(losses) + 1)
+        means = [mean(losses[end - SMOOTH : end]) for end in ends]
+        line = "-" if run.way.startswith("in-graph") else "--"
+        ax.plot(ends, means, color=COLOURS[run.way], linestyle=line, label=run.way)
+        told.append(f"{run.way}: from {means[0]:.2f} to {means[-1]:.2f}")
+    ax.set(xlabel="batches computed by all workers", ylabel="loss of the batch (nats)")
+    ax.set_ylim(bottom=0)
+    ax.legend()
+    show(
+        figure,
+        caption="The two synchronous ways lie on each other; asynchronous ones make three small "
+        "updates where those make one.",
+        alt=f"Line chart of the batches' loss in nats. {'; '.join(told)}.",
+    )
 
 
-def _ways(runs: Sequence[WayRun]) -> list[str]:
-    """The ways that were run, the synchronous ones first."""
-    found = {run.way for run in runs}
-    return [way for way in _LOOK if way in found and way in WAYS]
+def draw_ways(workers: int, compute_ms: float, client_ms: float, slow: float) -> Any:
+    """For a widget: batches a second and mean staleness of the four ways, modelled."""
+    found = {way: model(way, workers, compute_ms / 1e3, client_ms / 1e3, slow) for way in WAYS}
+    figure, (left, right) = axes(columns=2, width=9.0, height=2.7)
+    rate = {way: [each.batches] for way, each in found.items()}
+    late = {way: [each.staleness] for way, each in found.items()}
+    draw_bars(left, "batches a second (modelled)", rate, "{:.0f}")
+    draw_bars(right, "mean staleness (updates, modelled)", late, "{:.1f}")
+    return figure
+
+
+def ways_alt(workers: int, compute_ms: float, client_ms: float, slow: float) -> str:
+    """What `draw_ways` shows, in words and numbers."""
+    told = []
+    for way in WAYS:
+        each = model(way, workers, compute_ms / 1e3, client_ms / 1e3, slow)
+        told.append(f"{way} {each.batches:.0f} batches a second, staleness {each.staleness:.1f}")
+    return f"Bars for {workers} workers: {'; '.join(told)}."
+
+
+def show_step_gradients(runs: Mapping[str, WayRun], spared: WayRun) -> None:
+    """What workers did for a while out of the middle of three runs with a slow worker.
+
+    A bar is a worker's step, with its wait for others where it waits; the number in it is the
+    gradient's staleness, where it has any. spared: the run with 2 of 3.
+    """
+    panels, told = {}, []
+    for title, run in runs.items():
+        shown = middle_of(run)
+        panels[title] = Timeline(run.workers, [bar_of(each) for each in shown])
+        each = [sum(g.worker == w for g in shown) for w in range(run.workers)]
+        stale = max((g.staleness for g in shown if g.counted), default=0)
+        told.append(
+            f"{title}: {', '.join(map(str, each))} gradients of workers 0 to {run.workers - 1}, "
+            f"staleness up to {stale}, {sum(not g.counted for g in shown)} dropped."
+        )
+    show(
+        draw_timelines(panels, SECONDS),
+        caption="A quarter of a second. With 3 of 3 everybody waits for worker 2. With 2 of 3 "
+        "the others need not, and what comes late is dropped (hatched): "
+        f"{spared.dropped[2]} of the {spared.counted[2] + spared.dropped[2]} gradients "
+        "that worker 2 gave in the whole run. Asynchronously each is applied, as stale "
+        "as the number in its bar.",
+        alt=f"Timeline of {1e3 * SECONDS:.0f} ms of each run. {' '.join(told)}",
+    )
+
+
+def middle_of(run: WayRun) -> list[Gradient]:
+    """The gradients in the middle `SECONDS` of a run, on a clock that begins with these."""
+    begin, end = run.gradients[0].end, run.gradients[-1].end
+    start = max(begin, (begin + end - SECONDS) / 2)
+    return [
+        each._replace(start=each.start - start, end=each.end - start)
+        for each in run.gradients
+        if each.end > start and each.start < start + SECONDS
+    ]
+
+
+def bar_of(each: Gradient) -> Bar:
+    """A gradient's bar: its colour says whether it was stale, hatches that it was dropped."""
+    look: dict[str, Any] = {"facecolor": ORANGE if each.staleness else BLUE, "alpha": 0.75}
+    text = str(each.staleness or "")
+    if not each.counted:
+        look, text = {"facecolor": GREY, "hatch": "////", "alpha": 0.75}, "dropped"
+    return Bar(each.worker, each.start, each.end, {"edgecolor": "white", **look}, text)

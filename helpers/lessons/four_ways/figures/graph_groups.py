@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from helpers.lessons.four_ways.experiments.plain_graph import Op, plain
+from helpers.lessons.four_ways.experiments.plain_graph import Op
 
 VARIABLES, ACCUMULATORS, QUEUE, READ = "variables", "accumulators", "token queue", "read"
 OTHERS = "ops"
@@ -54,37 +54,27 @@ class Groups(NamedTuple):
 
     @property
     def devices(self) -> list[str]:
-        """The devices in the order of the picture: servers, chief, workers, others, none."""
+        """The devices in the order of the picture: servers, chief, workers."""
+        kinds = ("/job:ps", "/job:chief", "/job:worker")
         found = {box.device for box in self.boxes}
-        return sorted(found, key=lambda name: (_rank(name), name))
-
-
-def _rank(device: str) -> int:
-    kinds = ("/job:ps", "/job:chief", "/job:worker")
-    return next((n for n, kind in enumerate(kinds) if device.startswith(kind)), 3 if device else 4)
+        return [name for kind in kinds for name in sorted(found) if name.startswith(kind)]
 
 
 def short(device: str) -> str:
-    """ "/job:worker/task:1/device:CPU:0" as "worker 1", "/device:CPU:2" as "CPU 2"."""
-    task = re.search(r"/job:(\w+)(?:/replica:\d+)?(?:/task:(\d+))?", device)
-    unit = re.search(r"(?i)\b([CG]PU):(\d+)$", device)
-    name = f"{task[1]} {task[2] or 0}" if task else ""
-    if unit and (not task or unit[2] != "0" or unit[1].upper() == "GPU"):
-        name = f"{name} {unit[1].upper()} {unit[2]}".strip()
-    return name or device or "any device"
+    """ "/job:worker/task:1" as "worker 1"."""
+    return device.removeprefix("/job:").replace("/task:", " ")
 
 
-def gather(graphs: Sequence[Any]) -> Groups:
+def gather(graphs: Sequence[Sequence[Op]]) -> Groups:
     """Gather the ops of one graph, or of several clients' graphs, into boxes with arrows.
 
-    graphs: each a tf.Graph, a GraphDef, or what `plain` made of one. Variables, accumulators and
-    queues on servers are shared by all clients. A tensor that goes to several boxes of a device is
-    drawn to the first: it is sent once. Constants inside a scope get neither box nor arrow.
+    Variables, accumulators and queues on servers are shared by all clients. A tensor that goes to
+    several boxes of a device is drawn to the first: it is sent once. Constants inside a scope get
+    neither box nor arrow.
     """
     groups = Groups([], [], len(graphs))
-    for client, graph in enumerate(graphs):
-        ops = plain(graph) if hasattr(graph, "as_graph_def") or hasattr(graph, "node") else graph
-        _Client(list(ops), client, groups).add()
+    for client, ops in enumerate(graphs):
+        _Client(ops, client, groups).add()
     return Groups(groups.boxes, _fewer(groups), len(graphs))
 
 
@@ -106,7 +96,7 @@ def _fewer(groups: Groups) -> list[Arrow]:
 class _Client:
     """One client's graph on its way into the groups."""
 
-    def __init__(self, ops: list[Op], client: int, groups: Groups) -> None:
+    def __init__(self, ops: Sequence[Op], client: int, groups: Groups) -> None:
         self.ops, self.client, self.groups = {op.name: op for op in ops}, client, groups
         self.scopes = {op.name.split("/")[0] for op in ops if "/" in op.name and not _handle(op)}
         self.variables = {op.name for op in ops if _handle(op)}
@@ -165,9 +155,7 @@ class _Client:
         if op.inputs and (op.type == "ReadVariableOp" or op.type.startswith("Assign")):
             return self.device(self.ops[op.inputs[0]])
         parts = dict(p.split(":", 1) for p in op.device.strip("/").split("/") if ":" in p)
-        if "job" in parts:
-            return f"/job:{parts['job']}/task:{parts.get('task', '0')}"
-        return op.device
+        return f"/job:{parts['job']}/task:{parts['task']}"
 
     def put(self, name: str, key: tuple[str, str, int | None]) -> None:
         """Put an op into its box, a new one where there is none yet."""

@@ -51,9 +51,7 @@ class Plan:
         self.boxes: dict[int, Place] = {}
         self.above = servers(groups)
         below = [device for device in groups.devices if device not in self.above]
-        self.height = self.workers(below)
-        if self.above:
-            self.height = self.servers(self.height + (GAP if below else 0.0))
+        self.height = self.servers(self.workers(below) + GAP)
 
     def on(self, device: str) -> list[int]:
         """The numbers of a device's boxes."""
@@ -79,8 +77,6 @@ class Plan:
 
     def workers(self, devices: Sequence[str]) -> float:
         """Place the lower row; where it ends."""
-        if not devices:
-            return 0.0
         tops = [
             [n for n in self.in_order(d) if self.speaks(n)] or self.in_order(d) for d in devices
         ]
@@ -164,9 +160,5 @@ class Plan:
 
 
 def servers(groups: Groups) -> list[str]:
-    """The devices of the upper row: servers and the chief, or else where the variables lie."""
-    top = [d for d in groups.devices if d.startswith(("/job:ps", "/job:chief"))]
-    if top or len(groups.devices) < 2:
-        return top
-    holders = [box.device for box in groups.boxes if box.label == VARIABLES]
-    return holders[:1]
+    """The devices of the upper row: servers and the chief."""
+    return [device for device in groups.devices if not device.startswith("/job:worker")]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
+from helpers.lessons.four_ways.experiments.plain_graph import Op
 from helpers.lessons.four_ways.figures.graph_groups import Box, Groups, gather, short
 from helpers.lessons.four_ways.figures.graph_plan import LINE, PAD, WIDTH, Place, Plan, servers
 from helpers.notebook.figures import show
@@ -20,27 +22,16 @@ _WORKERS = (ORANGE, GREEN, PINK, RED, YELLOW)
 _LONGEST = 12  # letters of a line
 
 
-def show_graph(graphs: Any, caption: str, title: str = "", alt: str = "") -> None:
-    """Draw a graph, or several clients' graphs in a list, and show it with its caption.
-
-    graphs: as `draw_graph` takes them. alt: by default what `graph_alt` makes of the picture.
-    """
-    groups = _groups(graphs)
-    show(_draw(groups, title), caption, alt or graph_alt(groups, title))
+def show_graph(graphs: Sequence[Sequence[Op]], caption: str) -> None:
+    """Draw the graphs of one client or several, as `graphs_of` gives them, with their caption."""
+    groups = gather(graphs)
+    show(draw_graph(groups), caption, graph_alt(groups))
 
 
-def draw_graph(graphs: Any, title: str = "") -> Any:
-    """The matplotlib figure of a tf.Graph, a GraphDef or a list of `Op`, or of a list of these."""
-    return _draw(_groups(graphs), title)
-
-
-def graph_alt(graphs: Any, title: str = "") -> str:
+def graph_alt(groups: Groups) -> str:
     """What the picture shows, for somebody who hears it: devices, boxes, and arrows between."""
-    groups = _groups(graphs)
     clients = f"{groups.clients} clients' graphs" if groups.clients > 1 else "one client's graph"
-    count = len(groups.devices)
-    where = f"{count} device{'s' * (count != 1)}"
-    parts = [f"Diagram: {title + ', ' if title else ''}{clients} on {where}."]
+    parts = [f"Diagram: {clients} on {len(groups.devices)} devices."]
     names = labels(groups)
     for device in groups.devices:
         held = [
@@ -76,24 +67,15 @@ def _updates(box: Box) -> bool:
     return any("/ResourceApply" in name or name.startswith("GradientDesc") for name in box.ops)
 
 
-def _groups(graphs: Any) -> Groups:
-    from helpers.lessons.four_ways.experiments.plain_graph import Op
-
-    if isinstance(graphs, Groups):
-        return graphs
-    several = isinstance(graphs, Sequence) and not (graphs and isinstance(graphs[0], Op))
-    return gather(graphs if several else [graphs])
-
-
-def _draw(groups: Groups, title: str) -> Any:
-    names = labels(groups)
+def draw_graph(groups: Groups) -> Any:
+    """The figure: a panel a device, a box a group of ops."""
     texts = [
         (_wrapped(name), [line for each in box.lines for line in _wrapped(each)])
-        for box, name in zip(groups.boxes, names, strict=True)
+        for box, name in zip(groups.boxes, labels(groups), strict=True)
     ]
     plan = Plan(groups, [len(name) - 1 + len(lines) for name, lines in texts])
     colours = _colours(groups)
-    figure, ax = axes(width=WIDTH, height=plan.height + 0.12 + (0.28 if title else 0.0))
+    figure, ax = axes(width=WIDTH, height=plan.height + 0.12)
     with style():
         for device, place in plan.panels.items():
             _panel(ax, place, _name(device, groups), colours[device], device in plan.above)
@@ -102,11 +84,8 @@ def _draw(groups: Groups, title: str) -> Any:
             _arrow(ax, *ends, colours[groups.boxes[source].device], kind)
         for number, (name, lines) in enumerate(texts):
             _box(ax, plan.boxes[number], name, lines, colours[groups.boxes[number].device])
-        ax.set_xlim(-0.03, WIDTH + 0.03)
-        ax.set_ylim(-0.03, plan.height + 0.03)
+        ax.set(xlim=(-0.03, WIDTH + 0.03), ylim=(-0.03, plan.height + 0.03))
         ax.set_axis_off()
-        if title:
-            ax.set_title(title, loc="left")
     return figure
 
 
@@ -128,81 +107,57 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _colours(groups: Groups) -> dict[str, str]:
-    """A colour for each device; grey for the chief and where there is no device."""
-    above, colours = servers(groups), {}
-    upper, lower = iter(_SERVERS * 16), iter(_WORKERS * 16)
-    for device in groups.devices:
-        grey = not device or device.startswith("/job:chief")
-        colours[device] = GREY if grey else next(upper if device in above else lower)
-    return colours
+    """A colour for each device; grey for the chief."""
+    above = servers(groups)
+    upper, lower = cycle(_SERVERS), cycle(_WORKERS)
+    return {
+        device: GREY
+        if device.startswith("/job:chief")
+        else next(upper if device in above else lower)
+        for device in groups.devices
+    }
 
 
 def _panel(ax: Any, place: Place, name: str, colour: str, above: bool) -> None:
     from matplotlib.colors import to_hex, to_rgb
-    from matplotlib.patches import FancyBboxPatch
 
     red, green, blue = (1 - 0.16 * (1 - part) for part in to_rgb(colour))
-    tint = to_hex((red, green, blue))
-    look: dict[str, Any] = {
-        "boxstyle": "round,pad=0,rounding_size=0.08",
-        "linewidth": 1.6,
-        "edgecolor": colour,
-    }
-    corner = (place.x, place.y)
-    ax.add_patch(
-        FancyBboxPatch(corner, place.width, place.height, facecolor=tint, zorder=1, **look)
-    )
+    _rounded(ax, place, colour, 0.08, facecolor=to_hex((red, green, blue)), linewidth=1.6, zorder=1)
     # Where no arrows come in: on top of a server, at the foot of a worker.
     y, side = (place.top - 0.08, "top") if above else (place.y + 0.08, "bottom")
     ax.text(place.x + PAD, y, name, va=side, fontsize=10, fontweight="bold", zorder=4)
 
 
 def _box(ax: Any, place: Place, name: list[str], lines: list[str], colour: str) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
-    look: dict[str, Any] = {
-        "boxstyle": "round,pad=0,rounding_size=0.05",
-        "linewidth": 1.1,
-        "edgecolor": colour,
-    }
-    corner = (place.x, place.y)
-    ax.add_patch(
-        FancyBboxPatch(corner, place.width, place.height, facecolor="white", zorder=4, **look)
-    )
+    _rounded(ax, place, colour, 0.05, facecolor="white", linewidth=1.1, zorder=4)
     small = min(1.0, place.width / 0.78)
     y = place.top - 0.06
     for index, line in enumerate([*name, *lines]):
         size, grey = (9, "black") if index < len(name) else (7.5, "#444444")
-        ax.text(
-            place.middle,
-            y,
-            line,
-            ha="center",
-            va="top",
-            fontsize=size * small,
-            color=grey,
-            zorder=5,
-        )
+        look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": size * small}
+        ax.text(place.middle, y, line, color=grey, zorder=5, **look)
         y -= 0.19 if index == len(name) - 1 else LINE
 
 
-def _arrow(ax: Any, start: Any, end: Any, colour: str, kind: str) -> None:
-    from matplotlib.patches import FancyArrowPatch
+def _rounded(ax: Any, place: Place, colour: str, radius: float, **look: Any) -> None:
+    from matplotlib.patches import FancyBboxPatch
 
-    ax.add_patch(
-        FancyArrowPatch(
-            start,
-            end,
-            arrowstyle="-|>",
-            mutation_scale=9,
-            color=colour,
-            linewidth=1.4,
-            linestyle="--" if kind == "write" else "-",
-            shrinkA=0,
-            shrinkB=0,
-            zorder=3,
-        )
-    )
+    shape = f"round,pad=0,rounding_size={radius}"
+    look |= {"boxstyle": shape, "edgecolor": colour}
+    ax.add_patch(FancyBboxPatch((place.x, place.y), place.width, place.height, **look))
+
+
+def _arrow(ax: Any, start: Any, end: Any, colour: str, kind: str) -> None:
+    look: dict[str, Any] = {
+        "arrowstyle": "-|>",
+        "mutation_scale": 9,
+        "color": colour,
+        "linewidth": 1.4,
+        "linestyle": "--" if kind == "write" else "-",
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
+    ax.annotate("", end, start, arrowprops=look, zorder=3)
 
 
 def _ends(source: Place, to: Place, kind: str) -> tuple[Any, Any]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from helpers.engine.servers.training import Point, Training
-from helpers.engine.trace import Trace
+from helpers.engine.servers.training import Training
 from helpers.notebook.figures import show
 from helpers.notebook.style import (
     BLUE,
@@ -22,40 +21,54 @@ from helpers.notebook.style import (
     axes,
     measured,
     modelled,
+    note,
     published,
-)  # fmt: skip
+    rows,
+    ticks,
+)
 
 
-def show_workers(trace: Trace, seconds: float, caption: str, alt: str) -> None:
-    """A timeline with a row a worker, up to so many seconds."""
-    figure = trace.plot()
-    ax = figure.axes[0]
-    ax.set_xlim(0, seconds)
-    ax.set_yticks(range(trace.size), [f"worker {w}" for w in range(trace.size)])
-    show(figure, caption=caption, alt=alt)
+def draw_errors(
+    xlabel: str, xs: Sequence[float], errors: Mapping[str, Sequence[float]], legend: str
+) -> Any:
+    """Test errors after training against what was varied, on a logarithmic axis; two series."""
+    figure, ax = axes(height=3.3)
+    for (name, values), colour, mark in zip(errors.items(), (BLUE, RED), "os", strict=True):
+        ax.plot(xs, values, color=colour, marker=mark, label=name)
+    ax.set(xscale="log", ylim=(0, 100), xlabel=xlabel, ylabel="test error (%)")
+    ticks(ax.xaxis, xs)
+    ax.legend(loc=legend)
+    return figure
 
 
 def show_averaging(intervals: Sequence[int], errors: Mapping[str, Sequence[float]]) -> None:
     """Test errors after training, by how many steps lie between two averages."""
-    figure, ax = axes(height=3.4)
-    for (name, values), colour, mark in zip(errors.items(), (BLUE, RED), "os", strict=True):
-        ax.plot(intervals, values, color=colour, marker=mark, label=name)
-    ax.set(xscale="log", ylim=(0, 100))
-    ax.set(xlabel="steps alone between two averages", ylabel="test error (%)")
-    ax.set_xticks(intervals, [str(k) for k in intervals])
-    ax.minorticks_off()
-    ax.legend(loc="upper left", frameon=False)
     said = "; ".join(
         f"{name}: {values[0]:.0f} % when averaged every step, {values[-1]:.0f} % when averaged once"
         for name, values in errors.items()
     )
     ends = " and ".join(f"{values[-1]:.0f} % with {name}" for name, values in errors.items())
     show(
-        figure,
+        draw_errors("steps alone between two averages", intervals, errors, "upper left"),
         caption=f"Averaged once, after all their steps, the workers end at an error of {ends}. Who "
         "sees other data than the rest drifts apart, and the mean of what they know is little.",
         alt=f"Line chart of the test error against the steps between two averages, logarithmic. "
         f"{said}.",
+    )
+
+
+def show_rates(rates: Sequence[float], errors: Mapping[str, Sequence[float]]) -> None:
+    """Test errors after training by learning rate, plain SGD beside Adagrad."""
+    best = {name: min(values) for name, values in errors.items()}
+    ends = ", ".join(
+        f"{name} {best[name]:.0f} % at {rates[values.index(best[name])]:g}"
+        for name, values in errors.items()
+    )
+    said = "; ".join(f"{name}: {error:.0f} % at best" for name, error in best.items())
+    show(
+        draw_errors("learning rate", rates, errors, "upper center"),
+        caption=f"Each at its best rate, in the same number of updates: {ends}.",
+        alt=f"Line chart of the test error against the learning rate, logarithmic. {said}.",
     )
 
 
@@ -76,13 +89,10 @@ def show_throughput(
         xs = range(1, most + 1)
         ax.plot(xs, [model(w, servers) for w in xs], **modelled(colour, "_"))
     ax.axhline(1.0, color=GREY, linewidth=1.2, linestyle=":")
-    beside = {"xytext": (2, 4), "textcoords": "offset points", "fontsize": 9, "color": "#555555"}
-    ax.annotate("dotted: one machine alone, no server", (9.2, 0.68), **beside)
+    note(ax, "dotted: one machine alone, no server", (9.2, 0.68), (2, 4), color="#555555")
     ax.set(xlabel="workers", ylabel="gradients a second", xlim=(0, most + 0.7), ylim=(0, None))
-    ax.legend(
-        title="on the clock (dashed: by formula)", loc="lower left", bbox_to_anchor=(0, 1.0),
-        alignment="left", ncols=4, frameon=False, borderaxespad=0.2,
-    )  # fmt: skip
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.2}
+    ax.legend(title="on the clock (dashed: by formula)", alignment="left", ncols=4, **place)
     tops = ", ".join(f"{model(most, s):.2f} with {s}" for s in numbers)
     show(
         figure,
@@ -117,12 +127,8 @@ def show_placement(
         fullest.append(f"{way} {most:.0f} MB")
         ax.axvline(most, color=RED, linewidth=1.2, linestyle="--")
         ax.set_title(f"{way}\nfullest: {most:.0f} MB", fontsize=10)
-        ax.set_yticks(range(servers), [f"server {s}" for s in range(servers)])
+        rows(ax, [f"server {s}" if ax is all_axes[0] else "" for s in range(servers)])
         ax.set(xlim=(0, 190), xlabel="MB held")
-        ax.invert_yaxis()
-        ax.grid(axis="y", visible=False)
-        if ax is not all_axes[0]:
-            ax.set_yticklabels([])
     from matplotlib.patches import Patch
 
     handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
@@ -152,7 +158,7 @@ def show_bytes(
     ax.plot(servers, real, **measured(label="counted on processes"))
     ax.set(xlabel="servers", ylabel="MB into each server", ylim=(0, None))
     ax.set_xticks(servers)
-    ax.legend(frameon=False)
+    ax.legend()
     apart = max(
         abs(there / said - 1)
         for counted in (clock, real)
@@ -168,48 +174,6 @@ def show_bytes(
         caption=f"Bytes into each server for {what}. The clock and the processes {agree}.",
         alt=f"Megabytes into each server against servers: {formula[0]:.1f} with one, "
         f"{formula[-1]:.1f} with {servers[-1]}. Clock and processes {agree}.",
-    )
-
-
-def show_learning(curves: Mapping[str, Sequence[Point]], caption: str) -> None:
-    """Test errors over the seconds of the clock."""
-    figure, ax = axes(height=3.4)
-    said = []
-    for (name, points), colour, mark in zip(curves.items(), CYCLE, "os^Dv<>", strict=False):
-        seconds = [point.seconds for point in points]
-        errors = [point.error for point in points]
-        ax.plot(seconds, errors, color=colour, marker=mark, markevery=0.15, label=name)
-        said.append(f"{name} ends at {errors[-1]:.0f} %")
-    ax.set(xlabel="virtual time (s)", ylabel="test error (%)", ylim=(0, 100))
-    ax.legend(frameon=False)
-    show(
-        figure,
-        caption=caption,
-        alt=f"Line chart of the test error over virtual seconds. {'; '.join(said)}.",
-    )
-
-
-def show_rates(rates: Sequence[float], errors: Mapping[str, Sequence[float]]) -> None:
-    """Test errors after training by learning rate, plain SGD beside Adagrad."""
-    figure, ax = axes(height=3.2)
-    for (name, values), colour, mark in zip(errors.items(), (RED, BLUE), "so", strict=True):
-        ax.plot(rates, values, color=colour, marker=mark, label=name)
-    ax.set(xscale="log", ylim=(0, 100), xlabel="learning rate", ylabel="test error (%)")
-    ax.set_xticks(rates, [f"{rate:g}" for rate in rates])
-    ax.minorticks_off()
-    ax.legend(loc="upper center", frameon=False)
-    best = {name: min(values) for name, values in errors.items()}
-    show(
-        figure,
-        caption="Each at its best rate, in the same number of updates: "
-        + ", ".join(
-            f"{name} {best[name]:.0f} % at {rates[values.index(best[name])]:g}"
-            for name, values in errors.items()
-        )
-        + ".",
-        alt="Line chart of the test error against the learning rate, logarithmic. "
-        + "; ".join(f"{name}: {error:.0f} % at best" for name, error in best.items())
-        + ".",
     )
 
 
@@ -267,7 +231,7 @@ def show_staleness(staleness: Any, workers: int) -> None:
     ax.bar(range(most + 1), counts, color=BLUE, width=0.8, label="measured")
     ax.axvline(workers - 1, color=RED, linestyle="--", label=f"N − 1 = {workers - 1}")
     ax.set(xlabel="updates late (last bar: that or later)", ylabel="gradients")
-    ax.legend(frameon=False)
+    ax.legend()
     mean = float(np.mean(staleness))
     show(
         figure,
@@ -281,9 +245,12 @@ def show_staleness(staleness: Any, workers: int) -> None:
 def show_eight_workers(eight: Training) -> None:
     """Eight workers in line before one server."""
     assert eight.trace is not None, "train with trace=True"
-    show_workers(
-        eight.trace,
-        seconds=40,
+    figure = eight.trace.plot()
+    ax = figure.axes[0]
+    ax.set_xlim(0, 40)
+    rows(ax, [f"worker {worker}" for worker in range(eight.trace.size)])
+    show(
+        figure,
         caption="Eight workers and one server: a worker computes for one second, then it "
         "stands in line for fifteen.",
         alt="Timeline of eight workers over 40 virtual seconds. Short blocks of computing, "
@@ -306,13 +273,19 @@ def show_served(run: Any) -> None:
 
 def show_downpour(runs: Mapping[int, Training]) -> None:
     """Learning with a fetch and a push in every n-th step. runs: by n."""
-    ends = ", ".join(
-        f"{run.curve[-1].error:.0f} % with n = {n} (least on the way "
-        f"{min(point.error for point in run.curve):.0f} %)"
-        for n, run in runs.items()
-    )
-    show_learning(
-        {f"n_fetch = n_push = {n}": run.curve for n, run in runs.items()},
+    figure, ax = axes(height=3.4)
+    ends, said = [], []
+    for (n, run), colour, mark in zip(runs.items(), CYCLE, "os^Dv<>", strict=False):
+        errors, name = [point.error for point in run.curve], f"n_fetch = n_push = {n}"
+        seconds = [point.seconds for point in run.curve]
+        ax.plot(seconds, errors, color=colour, marker=mark, markevery=0.15, label=name)
+        ends.append(f"{errors[-1]:.0f} % with n = {n} (least on the way {min(errors):.0f} %)")
+        said.append(f"{name} ends at {errors[-1]:.0f} %")
+    ax.set(xlabel="virtual time (s)", ylabel="test error (%)", ylim=(0, 100))
+    ax.legend()
+    show(
+        figure,
         caption="Eight workers behind the full link of the surprise, all at rate 0.005, fetch "
-        f"and push in every n-th step. Test error at the end: {ends}.",
+        f"and push in every n-th step. Test error at the end: {', '.join(ends)}.",
+        alt=f"Line chart of the test error over virtual seconds. {'; '.join(said)}.",
     )

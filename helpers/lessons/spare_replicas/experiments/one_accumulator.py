@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+
+from helpers.lessons.spare_replicas.experiments.sync_replay import SyncRun, replay_sync_replicas
 
 
 class OneAccumulator:
@@ -78,3 +80,29 @@ class OneAccumulator:
 
 def _flat(arrays: Sequence[np.ndarray]) -> torch.Tensor:
     return torch.from_numpy(np.concatenate([array.ravel() for array in arrays]))
+
+
+class Told(NamedTuple):
+    """A replay, and every push in its order: worker, local step, whether it counted."""
+
+    run: SyncRun
+    log: list[tuple[int, int, bool]]
+
+
+def told(
+    machine: Callable[..., OneAccumulator],
+    seconds: Sequence[float],
+    aggregate: int,
+    num_tokens: int,
+    steps: int = 30,
+) -> Told:
+    """Replay a training, and note what became of every gradient. Arguments: as the replay's."""
+    made: list[OneAccumulator] = []
+
+    def make(*args: Any) -> OneAccumulator:
+        made.append(machine(*args))
+        return made[-1]
+
+    any_: Any = make
+    run = replay_sync_replicas(seconds, aggregate, steps, num_tokens, machine=any_)
+    return Told(run, made[0].log)

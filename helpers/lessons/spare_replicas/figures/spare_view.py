@@ -1,4 +1,4 @@
-"""Figures of lesson 07: one worker against the last of a hundred, timelines of steps, races."""
+"""Figures of lesson 07: one worker against the last of a hundred, races, waits, who costs what."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from helpers.engine.servers.training import Training
-from helpers.lessons.spare_replicas.figures.token_view import Fate, Panel, draw_panels
+from helpers.engine.servers.training import Point, Training
+from helpers.lessons.spare_replicas.algorithms.blame import Blame
 from helpers.notebook.figures import show
-from helpers.notebook.style import BLUE, CYCLE, GREY, ORANGE, RED, axes
+from helpers.notebook.style import BLUE, CYCLE, GREY, ORANGE, RED, axes, ticks
 
 
 def show_first_and_last(times: np.ndarray) -> None:
@@ -46,32 +46,6 @@ def show_first_and_last(times: np.ndarray) -> None:
     )
 
 
-def show_steps(
-    runs: Mapping[str, Training], seconds: float, caption: str, alt: str, first: int = 0
-) -> None:
-    """Timelines of several trainings, one above the other, dropped gradients crossed.
-
-    runs: by title; each has a trace, and a point of its curve an update. seconds: how long the
-    picture is. first: the update with which it begins.
-    """
-    panels = {}
-    for title, run in runs.items():
-        assert run.trace is not None
-        fates = {worker: fates_of(run, worker) for worker in range(run.trace.size)}
-        updates = [point.seconds for point in run.curve]
-        panels[title] = Panel(run.trace, fates, updates, updates[first] if first else 0.0)
-    show(draw_panels(panels, seconds), caption=caption, alt=alt)
-
-
-def fates_of(run: Training, worker: int) -> list[Fate]:
-    """Whether each of a worker's gradients counted, in the order in which it computed them."""
-    server = run.servers[0]
-    applied = [p.version for update in server.updates for p in update if p.worker == worker]
-    dropped = [p.version for p in server.dropped if p.worker == worker]
-    known = sorted([(v, True) for v in applied] + [(v, False) for v in dropped])
-    return [Fate(counts) for _, counts in known]
-
-
 def show_race(
     runs: Mapping[str, Sequence[Training]], target: float, horizon: float, workers: int
 ) -> None:
@@ -80,7 +54,7 @@ def show_race(
     runs: by way, a training for each seed. target: a test error in %. horizon: in seconds.
     """
     figure, (left, right) = axes(columns=2, width=9.5, height=3.8)
-    words, middle, many = [], dict[str, float](), []
+    middle, many = dict[str, float](), []
     for (name, trained), colour in zip(runs.items(), CYCLE, strict=False):
         for number, run in enumerate(trained):
             label = name if number == 0 else None
@@ -88,17 +62,16 @@ def show_race(
             line = {"color": colour, "linewidth": 1.6, "label": label}
             left.plot([p.updates for p in run.curve], error, **line)
             right.plot([p.seconds for p in run.curve], error, **line)
-        made = [_updates_to(run, target) for run in trained if run.seconds_to(target) is not None]
-        many.append(f"{name} {np.median(made):,.0f}" if made else f"{name} never")
-        reached = [s for run in trained if (s := run.seconds_to(target)) is not None]
-        middle[name] = float(np.median(reached)) if reached else np.inf
-        words.append(f"{name} after {middle[name]:.0f} s" if reached else f"{name} never")
+        reached = [there for run in trained if (there := _first(run, target))]
+        made = float(np.median([point.updates for point in reached])) if reached else np.inf
+        middle[name] = float(np.median([p.seconds for p in reached])) if reached else np.inf
+        many.append(f"{name} {made:,.0f}" if reached else f"{name} never")
+    words = [f"{n} after {s:.0f} s" if s < np.inf else f"{n} never" for n, s in middle.items()]
     first = min(middle, key=lambda name: middle[name])
     for ax in (left, right):
         ax.axhline(target, color=GREY, linewidth=1, linestyle=":")
         ax.set(yscale="log", ylabel="least test error so far (%)")
-        ax.set_yticks([2, 3, 5, 10, 20, 50, 100], ["2", "3", "5", "10", "20", "50", "100"])
-        ax.minorticks_off()
+        ticks(ax.yaxis, [2, 3, 5, 10, 20, 50, 100])
     left.set(xscale="log", xlabel="updates")
     right.set(xlabel="virtual time (s)", xlim=(0, horizon))
     right.legend()
@@ -111,9 +84,9 @@ def show_race(
     )
 
 
-def _updates_to(run: Training, target: float) -> int:
-    """How many updates a training that reaches an error made until then."""
-    return next(point.updates for point in run.curve if point.error <= target)
+def _first(run: Training, target: float) -> Point | None:
+    """Where a training first reaches an error."""
+    return next((point for point in run.curve if point.error <= target), None)
 
 
 def show_waiting(runs: Mapping[str, Training]) -> None:
@@ -122,8 +95,11 @@ def show_waiting(runs: Mapping[str, Training]) -> None:
     runs: by name; each has a trace.
     """
     figure, (left, right) = axes(columns=2, width=9.0, height=3.2)
-    names = list(runs)
-    shares = {name: _waiting(run) for name, run in runs.items()}
+    names, shares = list(runs), dict[str, list[float]]()
+    for name, run in runs.items():
+        assert run.trace is not None
+        waits = [run.trace.seconds(w, "waiting") for w in range(run.trace.size)]
+        shares[name] = [100 * each / run.trace.duration for each in waits]
     speed = [run.updates / run.seconds for run in runs.values()]
     left.bar(names, speed, color=[BLUE, ORANGE, RED][: len(names)], width=0.55)
     for place, value in enumerate(speed):
@@ -139,7 +115,7 @@ def show_waiting(runs: Mapping[str, Training]) -> None:
     right.legend()
     left.grid(axis="x", visible=False)
     mean = "; ".join(f"{name} {np.mean(share):.0f} %" for name, share in shares.items())
-    waits = "; ".join(
+    each = "; ".join(
         f"{name} {', '.join(f'{part:.0f}' for part in share)} %" for name, share in shares.items()
     )
     said = "; ".join(f"{name} {value:.0f}" for name, value in zip(names, speed, strict=True))
@@ -147,48 +123,37 @@ def show_waiting(runs: Mapping[str, Training]) -> None:
         figure,
         caption=f"Updates a second, and how long each worker waits, measured. On average: {mean}.",
         alt=f"Bars of updates a second, measured: {said}. Beside them the share of time that each "
-        f"worker waits: {waits}.",
+        f"worker waits: {each}.",
     )
 
 
-def _waiting(run: Training) -> list[float]:
-    """What part of the time each worker waits, in %."""
-    assert run.trace is not None
-    whole = run.trace.duration
-    return [100 * run.trace.seconds(w, "waiting") / whole for w in range(run.trace.size)]
-
-
-def show_one_spare(every: Training, four: Training) -> None:
-    """Eight updates of five workers, with all of them and with one spare."""
-    show_steps(
-        {"all 5": every, "4 of 5": four},
-        seconds=every.seconds,
-        caption=f"Eight updates take {every.seconds:.1f} s when all wait for the last, and "
-        f"{four.seconds:.1f} s when one is spare. Who is late finishes, is dropped, and "
-        "joins the step that is going on.",
-        alt="Two timelines of five workers, with a dashed line at every update. Above, "
-        "waiting for all, long grey bars of waiting. Below, with one spare, short "
-        f"ones; {four.drops} crossed bars, of gradients that are dropped, reach across "
-        "an update.",
+def show_blame(blame: Blame) -> None:
+    """What each worker costs by itself, and what part of the lost time each of them explains."""
+    figure, (left, right) = axes(columns=2, width=9.0, height=3.0)
+    workers = list(blame.workers)
+    costs = [blame.cost(worker) for worker in workers]
+    late = set(blame.stragglers())
+    colours = [BLUE if worker in late else GREY for worker in workers]
+    left.bar(workers, costs, color=colours, width=0.6)
+    left.axhline(1, color="black", linewidth=1, linestyle=":")
+    left.set(ylabel="S of this worker alone", ylim=(0.9, 0.9 + 1.15 * (max(costs) - 0.9)))
+    shares = [100 * (blame.explained([worker]) or 0.0) for worker in workers]
+    together = 100 * (blame.explained(sorted(late)) or 0.0)
+    right.bar(
+        [*map(str, workers), "all\nlate"], [*shares, together], color=[*colours, BLUE], width=0.6
     )
-
-
-def show_real_steps(real: Mapping[str, Training], span: float, first: int) -> None:
-    """Steps of four workers on real processes, with all of them and with one spare."""
-    begins = {name: run.curve[first].seconds for name, run in real.items()}
-    shown = {
-        name: sum(0 < point.seconds - begins[name] <= span for point in run.curve)
-        for name, run in real.items()
-    }
-    lost = sum(push.worker == 3 for push in real["3 of 4"].servers[0].dropped)
-    told = " ".join(f"{name}: {count} updates." for name, count in shown.items())
-    show_steps(
-        real,
-        seconds=span,
-        first=first,
-        caption="Your rule on real processes: waiting for all 4, everybody keeps worker 3's "
-        f"pace; with 3 of 4 the others go on without it. Of {real['3 of 4'].drops} "
-        f"gradients that were dropped in the whole run {lost} were worker 3's.",
-        alt="Two measured timelines of four workers, with a dashed line at every update, "
-        f"crossed bars where a gradient is dropped. {told}",
+    right.set(ylabel="lost time that is back (%)", ylim=(min(0, *shares) * 1.1, 115))
+    for ax in (left, right):
+        ax.set_xlabel("worker")
+        ax.grid(axis="x", visible=False)
+    left.set_xticks(workers)
+    words = [f"worker {w}: S {costs[w]:.2f}, {shares[w]:.0f} %" for w in workers]
+    alone = " and ".join(f"{shares[w]:.0f} %" for w in sorted(late))
+    named = " and ".join(map(str, sorted(late)))
+    show(
+        figure,
+        caption="Left: the slowdown if this worker alone were late. Right: repair one, or all that "
+        f"are late (blue: workers {named}). Alone they bring back {alone}, together "
+        f"{together:.0f} %.",
+        alt=f"Bars for each worker. {'; '.join(words)}. All late ones together: {together:.0f} %.",
     )

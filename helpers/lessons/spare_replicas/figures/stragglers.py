@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.lessons.parameter_servers.experiments.step_times import Gamma, HeavyTail, StepTimes
-from helpers.lessons.spare_replicas.experiments.arrivals import asynchronous
+from helpers.lessons.parameter_servers.experiments.step_times import HeavyTail, StepTimes
 from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
 from helpers.notebook.figures import show
 from helpers.notebook.published import load
@@ -24,14 +23,13 @@ from helpers.notebook.style import (
     GREY,
     RED,
     axes,
+    fix_layout,
     measured,
     modelled,
     published,
 )
 
 WIDGET_STEPS = 200  # steps that a widget draws for each picture
-
-
 SHARE_STEPS = 4000  # steps that a share of steps is taken of
 
 
@@ -81,10 +79,8 @@ def _published_shares(k: int) -> list[tuple[float, float]]:
     return [(seconds, float(quantile)) for quantile, seconds in points.items()]
 
 
-def show_hours(
-    found: Mapping[int, float], run: Mapping[int, float] | None = None, workers: int = 100
-) -> None:
-    """Hours to converge over N, with the best N, beside the paper's (of 100 workers).
+def show_hours(found: Mapping[int, float], run: Mapping[int, float] | None = None) -> None:
+    """Hours to converge over N of 100 workers, with the best N, beside the paper's.
 
     found: the hours by the formula for each N from 50 on. run: those of the rule on the clock.
     """
@@ -97,23 +93,22 @@ def show_hours(
         least = min(run, key=run.__getitem__)
         said = f" By the rule, of the N shown: N = {least}, {run[least]:.1f} h."
     paper = load("chen2017_fig6_hours").data
-    if workers == 100:
-        ax.plot([int(n) for n in paper], list(paper.values()), **published())
+    ax.plot([int(n) for n in paper], list(paper.values()), **published())
     ax.plot(top, found[top], color=GREEN, marker="*", markersize=16, linestyle="none",
-            label=f"least by the formula: {top} + {workers - top}")  # fmt: skip
-    ax.set(xlabel=f"N, gradients in an update (of {workers} workers)", ylabel="hours to converge")
+            label=f"least by the formula: {top} + {100 - top}")  # fmt: skip
+    ax.set(xlabel="N, gradients in an update (of 100 workers)", ylabel="hours to converge")
     ax.set_ylim(0.85 * found[top], 1.05 * max(found.values()))
     ax.legend(loc="upper center")
     last = max(found)
     show(
         figure,
-        caption=f"Hours to converge with N of {workers} workers: fewer gradients need more "
+        caption=f"Hours to converge with N of 100 workers: fewer gradients need more "
         f"iterations, more wait for stragglers. Least by the formula: N = {top}, "
         f"{found[top]:.1f} h.{said} Iterations and diamonds: Chen et al. 2017, figures 5 and 6 "
         "(read off).",
         alt=f"A curve of hours over N. It falls from {found[50]:.0f} h at 50 to {found[top]:.1f} h "
         f"at {top}, marked with a star, and rises to {found[last]:.0f} h at {last}."
-        + (_how_far(found, "The published diamonds", paper) if workers == 100 else "")
+        + _how_far(found, "The published diamonds", paper)
         + (_how_far(found, "The dots of the rule", run) if run else ""),
     )
 
@@ -137,7 +132,9 @@ def draw_spares(needed: int, spare: int, tail: float | str = "published", seed: 
     times.sort(axis=1)
     mean = times.mean(axis=0)
     figure, (left, right) = axes(columns=2, width=9.5, height=3.3)
-    _lay_out(figure)
+    fix_layout(figure, left=0.07, right=0.98, bottom=0.17, top=0.96)
+    for ax in (left, right):
+        ax.locator_params(nbins=5)  # each label takes its time
     k = np.arange(1, workers + 1)
     left.plot(k[:needed], mean[:needed], color=BLUE, label=f"taken: N = {needed}")
     if spare:
@@ -167,32 +164,3 @@ def spares_alt(needed: int, spare: int, tail: float | str = "published", seed: i
         f"a dot at {needed}, where the step ends. Right: gradients used a second over the number "
         f"of spare workers, with a dot at {spare} and a star at the most."
     )
-
-
-def _lay_out(figure: Any) -> None:
-    """Fixed margins and few ticks: fitting margins to the labels takes as long as drawing."""
-    figure.set_layout_engine(None)
-    wide = figure.get_figwidth() > 8
-    for ax in figure.axes:
-        ax.locator_params(nbins=5)  # each label takes its time
-    figure.subplots_adjust(left=0.07 if wide else 0.1, right=0.98, bottom=0.17, top=0.96)
-
-
-def draw_arrivals(workers: int, spread: float, seed: int = 0) -> Any:
-    """For `explore`: staleness of asynchronous workers whose times spread. Returns: a figure.
-
-    spread: standard deviation over mean of a worker's step times.
-    """
-    times = Gamma(1.0, spread).draw(40, workers, np.random.default_rng(seed))
-    late = asynchronous(times).staleness[10 * workers :]
-    figure, ax = axes(height=3.2)
-    _lay_out(figure)
-    edges = np.linspace(0, 2.5 * workers, min(2 * workers, 60) + 1)
-    ax.hist(
-        np.minimum(late, edges[-1]), edges, color=BLUE, weights=np.full(len(late), 100 / len(late))
-    )
-    ax.axvline(workers - 1, color=RED, linestyle="--", label=f"N − 1 = {workers - 1}")
-    ax.plot([], [], " ", label=f"mean {late.mean():.1f}")
-    ax.set(xlabel="updates since its weights were pulled", ylabel="share of gradients (%)")
-    ax.legend(loc="upper right")
-    return figure
