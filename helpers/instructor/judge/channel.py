@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
+
 from helpers.checks.compare import Other
 from helpers.checks.drives.handed import Hands
 from helpers.checks.drives.values import plain, tensors
@@ -25,6 +27,8 @@ MAX_CALL_BYTES = 64 * 2**20  # what ranks send and nobody receives, the judge ho
 _TROUBLES = ("", "not done", "signature", "failed")  # what only the judge sees is not among them
 _ON_REAL_RANKS = (*_TROUBLES, "deadlock", "timeout", "died")
 _TEXT = 2000
+_MOST = 2**13  # numbers that a function which is handed over is given: it computes with them
+_AT_ONCE = 64  # calls that wait at one time
 
 
 class Violation(Exception):
@@ -81,10 +85,10 @@ class Channel:
     def answer(self, lane: int | None, *keys: str) -> dict[str, Any]:
         """The next message of this call, from one lane; None: from any."""
         message = self.read(*keys)
-        wanted = message.get("lane") if lane is None else lane
-        if message.get("call") != self._call or message.get("lane") != wanted:
+        call, its_lane = message.get("call"), message.get("lane")
+        if call != self._call or its_lane != (its_lane if lane is None else lane):
             raise Violation("a message of another call")
-        if type(message["call"]) is not int or type(message["lane"]) is not int:
+        if type(call) is not int or type(its_lane) is not int:
             raise Violation("a message of another call")
         return message
 
@@ -150,6 +154,8 @@ class Lane:
             or type(comms) is not list
         ):
             raise Violation("nothing of that name is handed over")
+        if _numbers(given) > _MOST:
+            raise Violation("more numbers than belong here")
         given = [self.comm if place in comms else tensors(each) for place, each in enumerate(given)]
         try:
             value = plain(do(*given))
@@ -171,6 +177,7 @@ class Threads(Lane):
         """Do what any of them asks for, up to this word of the first one's."""
         assert self.hands is not None
         self.hands.own = lambda: OwnTime(self.channel.child.processes)
+        waiting: list[threading.Thread] = []
         try:
             while True:
                 message = self.channel.answer(None, "op")
@@ -182,7 +189,11 @@ class Threads(Lane):
                 if len(args) != 3:
                     raise Violation("a request with other arguments")
                 one = OneThread(self.channel, self.hands, message["lane"])
-                threading.Thread(target=one.hand_over, args=args, daemon=True).start()
+                waiting = [each for each in waiting if each.is_alive()]
+                waiting.append(threading.Thread(target=one.hand_over, args=args, daemon=True))
+                if len(waiting) > _AT_ONCE:
+                    raise Violation("too many calls at one time")
+                waiting[-1].start()
         finally:
             self.hands.close()
 
@@ -194,6 +205,15 @@ class OneThread(Lane):
         """As `hand`; when the case is over, nobody hears of it."""
         with contextlib.suppress(Late, Closed, Violation, OSError):
             self.hand(*args)
+
+
+def _numbers(value: Any) -> int:
+    """How many numbers and other single things a value holds."""
+    if isinstance(value, np.ndarray):
+        return value.size
+    if isinstance(value, dict):
+        value = list(value.values())
+    return sum(map(_numbers, value)) if isinstance(value, list | tuple) else 1
 
 
 def observed(args: list[Any], rank: int | None = None, real: bool = False) -> Observation:

@@ -123,16 +123,22 @@ def _noted(hands: Any, value: Any) -> Any:
 def _seen_open(value: Any, key: str, seen: int) -> Any:
     """What a rank gave, with what is right under a key: how many communications it left open."""
     if type(value) is dict and key in value:
-        if bool(value[key]) == bool(seen):
+        if _is_so(value[key], seen):
             return value
         return value["returned"] if value.keys() == {key, "returned"} else {**value, key: seen}
     if type(value) is dict and "returned" in value:
         return {**value, "returned": _seen_open(value["returned"], key, seen)}
     if type(value) is list and value and all(type(e) is dict and key in e for e in value):
-        if any(each[key] for each in value) == bool(seen):
+        said = [each[key] for each in value]
+        if any(_is_so(one, 1) for one in said) if seen else all(_is_so(one, 0) for one in said):
             return value
         return [*({**each, key: 0} for each in value[:-1]), {**value[-1], key: seen}]
     return {key: seen, "returned": value} if seen else value
+
+
+def _is_so(said: Any, seen: int) -> bool:
+    """Whether a process says that something is open where it is, and otherwise that nothing is."""
+    return type(said) is int and (said > 0 if seen else said == 0)
 
 
 class RankLane(Lane):

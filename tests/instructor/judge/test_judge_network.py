@@ -10,14 +10,12 @@ import pytest
 from submissions import as_cell, write
 
 from helpers.checks import everything
-from helpers.checks.drives.ranks import Ranked
 from helpers.checks.observe import observe as observe_here
 from helpers.checks.spec import Case, Exercise, Observation
 from helpers.instructor.judge import Judge
 from helpers.instructor.judge.budgets import BUDGETS, Clock
-from helpers.instructor.judge.calls import observe, observe_on_real_ranks
+from helpers.instructor.judge.calls import observe
 from helpers.instructor.judge.notebook import code_cells
-from helpers.instructor.judge.real import _same
 from helpers.instructor.judge.session import Session
 from helpers.instructor.sandbox import missing, sandbox
 
@@ -79,17 +77,6 @@ def test_values_bytes_order_and_trace_are_those_of_the_virtual_clock(
         assert there.trouble == here.trouble == ""
         assert exact(there.values, here.values)
         assert counts(there) == counts(here)
-
-
-@pytest.mark.parametrize("session", REFERENCES, indirect=True)
-def test_real_ranks_in_a_sandbox_give_the_same(session: tuple[Exercise, Session]) -> None:
-    exercise, made = session
-    assert isinstance(exercise.drive, Ranked)
-    for case in [c for c in exercise.cases(7) if 1 < c.ranks <= 3]:
-        there = observe_on_real_ranks(exercise, case, made, BUDGETS.real)
-        (here,) = observe_here(exercise.drive, exercise.reference, [case])
-        assert there.trouble == ""
-        assert _same(exercise, there.values, here.values)
 
 
 # Many of the lessons about messages; of the others one each, since theirs are the same kind.

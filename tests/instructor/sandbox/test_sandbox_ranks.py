@@ -74,28 +74,6 @@ def test_ranks_send_to_each_other(sandbox: Sandbox, transport: str) -> None:
 @pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_torch_has_a_process_group_there(sandbox: Sandbox) -> None:
-    lines = ("import torch.distributed as dist", "dist.all_reduce(tensor)")
-    told = on_ranks(sandbox, *lines, drive="in_place")
-    assert [value["after"].tolist() for value in told[3]] == [[3.0] * 3] * 3
-
-
-@pytest.mark.real
-@pytest.mark.slow
-@pytest.mark.thorough
-def test_shared_buffers(sandbox: Sandbox) -> None:
-    lines = (
-        "buffers = comm.shared((3,))",
-        "buffers[comm.rank].copy_(tensor)",
-        "comm.barrier()",
-        "return [float(b.sum()) for b in buffers]",
-    )
-    assert on_ranks(sandbox, *lines)[3] == [[0.0, 3.0, 6.0]] * 3
-
-
-@pytest.mark.real
-@pytest.mark.slow
-@pytest.mark.thorough
 def test_what_goes_wrong_is_an_observation(sandbox: Sandbox) -> None:
     told = on_ranks(sandbox, "if comm.rank == 1: raise KeyError('lost')", "comm.barrier()")
     assert (told[0], told[1], told[6]) == ("failed", "KeyError", 1)
@@ -107,14 +85,6 @@ def test_what_goes_wrong_is_an_observation(sandbox: Sandbox) -> None:
     assert told[0] == "deadlock"
     told = on_ranks(sandbox, "while True: pass", ranks=2, timeout=2.0)
     assert told[0] == "timeout"
-
-
-@pytest.mark.real
-@pytest.mark.slow
-@pytest.mark.thorough
-def test_another_number_of_arguments(sandbox: Sandbox) -> None:
-    told = on_ranks(sandbox, "return 1", drive="type(on_ranks)(on_ranks.call, 5)")
-    assert told[0] == "signature"
 
 
 def test_a_file_in_memory_where_the_kernel_refuses_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,20 +137,3 @@ def test_what_python_offers_of_it(sandbox: Sandbox) -> None:
         ]
     """
     assert says(sandbox, body) == [errno.EPERM] * 7 + [errno.EAFNOSUPPORT]
-
-
-@pytest.mark.real
-@pytest.mark.thorough
-def test_threads_and_processes_go_on(sandbox: Sandbox) -> None:
-    body = """
-        import subprocess, sys, threading, torch
-        torch.set_num_threads(2)
-        thread = threading.Thread(target=lambda: None)
-        thread.start()
-        thread.join()
-        product = float((torch.ones(200, 200) @ torch.ones(200, 200))[0, 0])
-        told = subprocess.run([sys.executable, "-c", "print(3)"], capture_output=True, text=True)
-        return [product, told.stdout]
-    """
-    assert says(sandbox, body) == [200.0, "3\n"]
-    assert sandbox.trouble == ""
