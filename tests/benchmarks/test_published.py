@@ -14,8 +14,7 @@ from benchmarks.order_statistics import hours, mean_times_to_kth
 from benchmarks.spare_rule import START, step_seconds
 from helpers.lessons.spare_replicas.experiments import inception, inception_cluster
 from helpers.lessons.spare_replicas.experiments.arrivals import synchronous
-from helpers.lessons.spare_replicas.experiments.convergence import iterations
-from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
+from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers, iterations
 from helpers.notebook import published
 
 ON_THE_CLOCK = ("abadi2016_fig8_throughput", "abadi2016_fig8_spares")  # seconds of computing

@@ -135,29 +135,6 @@ class HeavyTail(StepTimes):
 
 
 @dataclass(frozen=True)
-class Slower(StepTimes):
-    """Another model's times, all of them `factor` times as long."""
-
-    base: StepTimes
-    factor: float
-
-    def __post_init__(self) -> None:
-        _above_zero(self.factor, "factor")
-        _is_model(self.base)
-
-    def times(
-        self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
-    ) -> np.ndarray:
-        """The base's draws, stretched."""
-        return self.factor * self.base.times(steps, numbers, own, common)
-
-    def on_clock(self, worker: int, seed: int) -> Callable[[float], float]:
-        """The base's, stretched."""
-        drawn = self.base.on_clock(worker, seed)
-        return lambda now: self.factor * drawn(now)
-
-
-@dataclass(frozen=True)
 class OneSlow(StepTimes):
     """Another model's times, with one worker that always takes `factor` times as long."""
 
@@ -167,7 +144,10 @@ class OneSlow(StepTimes):
 
     def __post_init__(self) -> None:
         _above_zero(self.factor, "factor")
-        _is_model(self.base)
+        if not isinstance(self.base, StepTimes):
+            raise TypeError(
+                f"base is a model of step times such as Gamma(), not a {type(self.base).__name__}."
+            )
 
     def times(
         self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
@@ -186,13 +166,6 @@ class OneSlow(StepTimes):
 def _at_least_one(number: int, what: str) -> None:
     if number < 1:
         raise ValueError(f"There has to be at least one {what}, not {number}.")
-
-
-def _is_model(base: object) -> None:
-    if not isinstance(base, StepTimes):
-        raise TypeError(
-            f"base is a model of step times such as Gamma(), not a {type(base).__name__}."
-        )
 
 
 def _above_zero(value: float, name: str) -> None:

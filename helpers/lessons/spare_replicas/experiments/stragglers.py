@@ -1,17 +1,20 @@
 """Step times as Chen et al. measured them on 100 workers, as a model for any number of workers.
 
 Chen, Pan, Monga, Bengio, Józefowicz: "Revisiting Distributed Synchronous SGD" (arXiv 1604.00981,
-2017 version), figures 3 and 4 and the text of section 2.
+2017 version), figures 3 and 4 and the text of section 2. And how many iterations training takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from helpers.lessons.parameter_servers.experiments.step_times import BLOCK, StepTimes
+from helpers.notebook.published import load
+
+FEWEST, MOST = 50, 100  # workers aggregated that iterations are published for
 
 
 @dataclass(frozen=True)
@@ -118,3 +121,20 @@ class FittedStragglers(StepTimes):
             more = self.slow_by + self.slow_spread * own.standard_normal(len(times))
             times[:, column] += np.where(slow, np.maximum(more, 0), 0)
         np.minimum(times, self.longest, out=times)
+
+
+def iterations(aggregated: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Iterations to converge by the number of gradients in each mean, N: (len(aggregated),).
+
+    Hours are these, times the mean time to the N-th of N + b gradients. Published at 50, 70, 80,
+    90 and 100 (section 4.1); straight lines lie between, as the paper's own hours ask for.
+    Raises ValueError outside 50 to 100.
+    """
+    wanted = np.asarray(aggregated)
+    if wanted.size and not (wanted.min() >= FEWEST and wanted.max() <= MOST):
+        raise ValueError(
+            f"Iterations are published for {FEWEST} to {MOST} gradients a step, not for "
+            f"{wanted.min()} to {wanted.max()}."
+        )
+    points = load("chen2017_fig5_kiter").data
+    return 1e3 * np.interp(wanted, [int(n) for n in points], list(points.values()))
