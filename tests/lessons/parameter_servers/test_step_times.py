@@ -154,7 +154,7 @@ def test_the_kth_is_the_kth(n: int, k: int, seed: int):
         (lambda: OneSlow(Gamma(), factor=0), "factor has to be above 0"),
         (lambda: FittedStragglers(stuck=2), "from 0 to 1"),
         (lambda: FittedStragglers(floor=0), "above 0"),
-        (lambda: FittedStragglers(spell=0), "spell is above 0"),
+        (lambda: FittedStragglers(spell=0), "spell has to be above 0"),
         (lambda: FittedStragglers(spell=6), "hang twice"),
         (lambda: FittedStragglers(late=-1), "0 or more"),
         (lambda: Gamma().table(0, 1, 0), "at least one step"),

@@ -82,7 +82,7 @@ class Constant(StepTimes):
     seconds: float = 1.0
 
     def __post_init__(self) -> None:
-        _above_zero(self.seconds, "seconds")
+        above_zero(self.seconds, "seconds")
 
     def times(
         self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
@@ -99,8 +99,8 @@ class Gamma(StepTimes):
     spread: float = 0.2
 
     def __post_init__(self) -> None:
-        _above_zero(self.mean, "mean")
-        _not_below_zero(self.spread, "spread")
+        above_zero(self.mean, "mean")
+        not_below_zero(self.spread, "spread")
 
     def times(
         self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
@@ -124,8 +124,8 @@ class HeavyTail(StepTimes):
     tail: float = 0.5
 
     def __post_init__(self) -> None:
-        _above_zero(self.median, "median")
-        _not_below_zero(self.tail, "tail")
+        above_zero(self.median, "median")
+        not_below_zero(self.tail, "tail")
 
     def times(
         self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
@@ -143,7 +143,7 @@ class OneSlow(StepTimes):
     factor: float = 3.0
 
     def __post_init__(self) -> None:
-        _above_zero(self.factor, "factor")
+        above_zero(self.factor, "factor")
         if not isinstance(self.base, StepTimes):
             raise TypeError(
                 f"base is a model of step times such as Gamma(), not a {type(self.base).__name__}."
@@ -168,11 +168,13 @@ def _at_least_one(number: int, what: str) -> None:
         raise ValueError(f"There has to be at least one {what}, not {number}.")
 
 
-def _above_zero(value: float, name: str) -> None:
+def above_zero(value: float, name: str) -> None:
+    """Raise ValueError for a value that is not, under its name."""
     if not 0 < value < float("inf"):
         raise ValueError(f"{name} has to be above 0, not {value}.")
 
 
-def _not_below_zero(value: float, name: str) -> None:
+def not_below_zero(value: float, name: str) -> None:
+    """Raise ValueError for a value that is, under its name."""
     if not 0 <= value < float("inf"):
         raise ValueError(f"{name} has to be 0 or more, not {value}.")

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.lessons.parameter_servers.experiments.step_times import BLOCK, StepTimes
+from helpers.lessons.parameter_servers.experiments.step_times import (
+    BLOCK,
+    StepTimes,
+    above_zero,
+    not_below_zero,
+)
 from helpers.notebook.published import load
 
 FEWEST, MOST = 50, 100  # workers aggregated that iterations are published for
@@ -57,21 +62,17 @@ class FittedStragglers(StepTimes):
     spell: float = 5.0
 
     def __post_init__(self) -> None:
-        positive = (self.floor, self.base, self.scale, self.shape, self.delay, self.shortest_stuck)
-        if not all(value > 0 for value in positive) or self.longest <= self.shortest_stuck:
-            raise ValueError(
-                "floor, base, scale, shape, delay and shortest_stuck have to be above 0, and "
-                "longest above shortest_stuck."
-            )
-        if not 0 < self.spell <= self.shortest_stuck:
-            raise ValueError(
-                f"spell is above 0 and at most shortest_stuck, {self.shortest_stuck:g} s, not "
-                f"{self.spell:g} s: a longer one would let a worker hang twice."
-            )
-        if min(self.spread, self.late, self.slow_by, self.slow_spread) < 0:
-            raise ValueError("spread, late, slow_by and slow_spread have to be 0 or more.")
-        if not (0 <= self.stuck <= 1 and 0 <= self.slow_share <= 1):
+        for name in ("floor", "base", "scale", "shape", "delay", "spell"):
+            above_zero(getattr(self, name), name)
+        for name in ("spread", "late", "stuck", "slow_share", "slow_by", "slow_spread"):
+            not_below_zero(getattr(self, name), name)
+        if max(self.stuck, self.slow_share) > 1:
             raise ValueError("stuck and slow_share are shares of steps, from 0 to 1.")
+        if not self.spell <= self.shortest_stuck < self.longest:
+            raise ValueError(
+                f"spell, shortest_stuck and longest grow in this order, not {self.spell:g}, "
+                f"{self.shortest_stuck:g} and {self.longest:g} s: a worker would hang twice."
+            )
 
     def times(
         self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
