@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from helpers.lessons.parameter_servers.experiments.step_times import StepTimes
-from helpers.lessons.spare_replicas.experiments.convergence import FEWEST, MOST, iterations
+from helpers.lessons.spare_replicas.experiments.stragglers import FEWEST, MOST, iterations
 
 AT_ONCE = 1_000_000  # times that are drawn and sorted at once
 

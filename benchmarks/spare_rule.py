@@ -11,8 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from helpers.lessons.spare_replicas.experiments.arrivals import synchronous
-from helpers.lessons.spare_replicas.experiments.convergence import iterations
-from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
+from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers, iterations
 
 SPELLS = 1000  # about 2900 steps
 START = 100  # steps that are left out: at first all begin together

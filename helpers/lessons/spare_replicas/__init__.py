@@ -12,11 +12,10 @@ BUILDS: tuple[str, ...] = (
 NAMES: Names = {
     "": ("helpers.notebook.published",),
     "algorithms.blame": ("Blame", "lasted"),
-    "experiments.convergence": ("iterations",),
     "experiments.no_gradients": ("NoGradients",),
     "experiments.one_accumulator": ("OneAccumulator", "told"),
     "experiments.straggler_race": ("ROWS", "SECONDS", "TARGET", "aggregate_of", "contenders"),
-    "experiments.stragglers": ("FittedStragglers",),
+    "experiments.stragglers": ("FittedStragglers", "iterations"),
     "experiments.straggling": ("Straggling",),
     "experiments.sync_replay": ("replay_sync_replicas",),
     "experiments.tf_sync": ("train_sync_replicas",),

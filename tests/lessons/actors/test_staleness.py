@@ -17,6 +17,7 @@ from helpers.lessons.asynchronous.experiments import stale_settings as settings
 from helpers.lessons.asynchronous.figures.bowl import descend
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous
+from tests.stale_training import final_errors
 
 
 @pytest.mark.parametrize(("staleness", "curvature"), [(0, 4.0), (1, 1.0), (5, 4.0)])
@@ -74,7 +75,7 @@ def test_the_bowl_is_the_same_for_the_same_seed_and_ends_where_nothing_is_used()
 @pytest.mark.parametrize("seed", [0, 1])
 def test_scaling_and_warmup_together_do_what_neither_does_alone(seed):
     def error(setting, cure):
-        return settings.train(setting, seed, cure).error
+        return final_errors(setting, cure, [seed])[0]
 
     never_falls = settings.Setting(workers=11, rate=0.12, updates=1500, falling=False)
     for setting, fails in (

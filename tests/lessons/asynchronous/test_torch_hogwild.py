@@ -40,34 +40,6 @@ def test_workers_train_one_set_of_weights() -> None:
     assert SMALL.loss(ranks[0].weights) < 0.5 * SMALL.loss(SMALL.initial())
 
 
-def train_model(comm: Any) -> tuple[float, float]:
-    """As torch's own example: a model in shared memory, an optimizer of each process."""
-    torch.manual_seed(comm.rank)
-    data = SMALL.data
-    model = shared(comm, nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10)))
-    comm.barrier()
-
-    def loss(rows: Any) -> Any:
-        return nn.functional.cross_entropy(model(data.train_x[rows]), data.train_y[rows])
-
-    before = float(loss(slice(None)))
-    comm.barrier()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for step in range(60):
-        optimizer.zero_grad()
-        loss(SMALL.rows(comm.rank, step, 32)).backward()
-        optimizer.step()
-    comm.barrier()
-    return before, float(loss(slice(None)))
-
-
-@pytest.mark.thorough
-def test_a_model_is_shared_whole() -> None:
-    ranks = helpers.run(train_model, ranks=2)
-    assert ranks[0] == ranks[1]  # the same weights before, and after
-    assert ranks[0][1] < 0.7 * ranks[0][0]
-
-
 def test_nothing_is_lost_where_one_adds_or_all_add_elsewhere() -> None:
     assert list(helpers.run(lost, 100, 50, 100, ranks=1)) == [(0, 5000)]
     missing, made = helpers.run(lost, 1000, 200, 1000, ranks=2)[0]

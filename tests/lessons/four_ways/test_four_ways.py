@@ -14,8 +14,9 @@ import helpers
 from helpers.checks.drives.tf_graphs import stands_for, task_of, together
 from helpers.engine.errors import RankFailed, RunTimeout
 from helpers.lessons.four_ways.experiments import model
+from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS
 from helpers.lessons.four_ways.experiments.record import Gradient
-from helpers.lessons.four_ways.experiments.runs import WAYS, WayRun, own, train_alone, train_way
+from helpers.lessons.four_ways.experiments.runs import WayRun, own, train_alone, train_way
 
 pytestmark = [
     pytest.mark.tensorflow,
@@ -229,5 +230,5 @@ def test_what_lies_on_a_server_is_shared_in_one_session_too() -> None:
 
 
 def test_every_way_has_a_function() -> None:
-    found: list[Callable[..., Any]] = [own(name) for name in WAYS.values()]
+    found: list[Callable[..., Any]] = [own(name) for name in WAYS]
     assert len({each.__name__ for each in found}) == 4

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from helpers.lessons.four_ways.experiments import model
+from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS
 from helpers.lessons.four_ways.experiments.plain_graph import Op, graphs_of
-from helpers.lessons.four_ways.experiments.runs import WAYS
 from helpers.lessons.four_ways.figures import graph_view
 from helpers.lessons.four_ways.figures.graph_groups import gather, short
 from tests.selection import everyday

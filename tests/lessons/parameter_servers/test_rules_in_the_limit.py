@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from arrivals_driver import (
@@ -40,7 +42,7 @@ few = settings(max_examples=12, deadline=None, derandomize=True)
     "make",
     [
         lambda w, n: SoftSync(w, Sgd(RATE), n, splits=n),
-        lambda w, n: BoundedStaleness(w, Sgd(RATE), n, bound=10**9),
+        lambda w, n: BoundedStaleness(w, Sgd(RATE), n, bound=math.inf),
     ],
     ids=["λ-softsync", "no bound"],
 )

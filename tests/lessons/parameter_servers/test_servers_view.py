@@ -16,7 +16,7 @@ from helpers.lessons.parameter_servers.figures.servers_knobs import draw_servers
 
 @pytest.mark.parametrize("by_digit", [False, True])
 def test_every_row_is_dealt_to_one_worker(by_digit: bool) -> None:
-    task = ShardedDigits(3, by_digit)
+    task = ShardedDigits(3, by_digit, seed=2 * 10**9)
     together = torch.cat(task.parts)
     assert torch.equal(together.sort().values, torch.arange(len(task.data.train_y)))
     for worker in range(3):
@@ -24,6 +24,13 @@ def test_every_row_is_dealt_to_one_worker(by_digit: bool) -> None:
         assert set(batch.tolist()) <= set(task.parts[worker].tolist())
         assert torch.equal(batch, task.rows(worker, step=7, batch=32))
         assert not torch.equal(batch, task.rows(worker, step=8, batch=32))
+
+
+def test_rows_that_cannot_be_dealt_are_told() -> None:
+    with pytest.raises(ValueError, match="cannot be dealt to 100000 workers"):
+        ShardedDigits(100_000)
+    with pytest.raises(ValueError, match="dealt to 2 workers"):
+        ShardedDigits(2).rows(2, 0, 4)
 
 
 def test_alexnet_has_the_bytes_that_are_published() -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from arrivals_driver import WORLDS, Arrivals, asynchronous, bounded, noisy, one_hot, orders
+from arrivals_driver import WORLDS, Arrivals, bounded, one_hot, orders
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,15 +58,6 @@ def test_s_0_is_the_synchronous_rule_with_n_times_the_rate_bit_for_bit(workers, 
     run = Arrivals(BoundedStaleness(start, Sgd(0.25), workers, 0), gradient)
     plain = Arrivals(Synchronous(start, Sgd(0.25 * workers), workers), gradient)
     assert run.run(order).tobytes() == plain.run(order).tobytes()
-
-
-@few
-@given(worlds, orders)
-def test_without_a_bound_it_is_asynchronous(workers, order):
-    run = Arrivals(bounded(math.inf)(START, workers), noisy())
-    plain = Arrivals(asynchronous(START, workers), noisy())
-    assert run.run(order).tobytes() == plain.run(order).tobytes()
-    assert run.decisions == plain.decisions
 
 
 @every_world

@@ -16,7 +16,6 @@ from helpers.lessons.parameter_servers.experiments.step_times import (
     Gamma,
     HeavyTail,
     OneSlow,
-    Slower,
     StepTimes,
 )
 from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
@@ -26,7 +25,6 @@ MODELS = [
     Gamma(1.5, 0.3),
     HeavyTail(1.0, 0.5),
     OneSlow(Gamma(), worker=1, factor=4.0),
-    Slower(Gamma(), factor=1.5),
     FittedStragglers(),
 ]
 
@@ -104,14 +102,6 @@ def test_on_a_clock_a_straggler_stays_one_for_a_spell(worker: int):
     assert slow.on_clock(worker + 1, seed=7)(9.0) == model.on_clock(worker + 1, seed=7)(9.0)
 
 
-def test_a_slower_cluster_is_slower_in_every_step_and_spell():
-    model = FittedStragglers()
-    slow, usual = Slower(model, 2.0).on_clock(0, seed=1), model.on_clock(0, seed=1)
-    assert [slow(now) for now in (0.0, 3.0, 7.0)] == [2 * usual(now) for now in (0.0, 3.0, 7.0)]
-    table = Slower(Gamma(), 3.0).table(3, 2, seed=1)
-    np.testing.assert_array_equal(table, 3 * Gamma().table(3, 2, seed=1))
-
-
 def test_workers_of_a_step_share_how_busy_it_is():
     model = FittedStragglers()
     table = model.table(4 * BLOCK, 30, seed=3)
@@ -162,10 +152,9 @@ def test_the_kth_is_the_kth(n: int, k: int, seed: int):
         (lambda: Gamma(1, -0.1), "spread has to be 0 or more"),
         (lambda: HeavyTail(1, float("nan")), "tail has to be 0 or more"),
         (lambda: OneSlow(Gamma(), factor=0), "factor has to be above 0"),
-        (lambda: Slower(Gamma(), factor=-1), "factor has to be above 0"),
         (lambda: FittedStragglers(stuck=2), "from 0 to 1"),
         (lambda: FittedStragglers(floor=0), "above 0"),
-        (lambda: FittedStragglers(spell=0), "spell is above 0"),
+        (lambda: FittedStragglers(spell=0), "spell has to be above 0"),
         (lambda: FittedStragglers(spell=6), "hang twice"),
         (lambda: FittedStragglers(late=-1), "0 or more"),
         (lambda: Gamma().table(0, 1, 0), "at least one step"),

@@ -9,7 +9,7 @@ Gradient Descent" (NIPS 2011), algorithm 1. `torch.multiprocessing` shares a mod
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,41 +26,26 @@ class Wild(NamedTuple):
     weights: Tensor
 
 
-def shared(comm: Comm, thing: Any) -> Any:
-    """Rank 0's tensor or module, on every rank of this machine, in one piece of memory.
+def shared(comm: Comm, tensor: Tensor) -> Tensor:
+    """Rank 0's tensor, on every rank of this machine, in one piece of memory.
 
-    What one rank writes all others see at once. Other ranks' own `thing` is not looked at.
+    What one rank writes all others see at once. Other ranks' own tensor is not looked at.
     """
-    import torch
-
-    if comm.rank == 0:
-        thing = thing.share_memory_() if isinstance(thing, torch.Tensor) else thing.share_memory()
-        for other in range(1, comm.size):
-            handle = _handle(thing)  # one for each: a handle can be opened once
-            comm.send(torch.tensor([len(handle)]), other)
-            comm.send(torch.frombuffer(handle, dtype=torch.uint8), other)
-    else:
-        comm.recv(0)
-        thing = _opened(comm.recv(0))
-    comm.barrier()  # rank 0 is asked for its memory until all have opened it
-    return thing
-
-
-def _handle(thing: Any) -> bytearray:
-    """What torch.multiprocessing sends in place of memory that is shared."""
+    import pickle
     from multiprocessing.reduction import ForkingPickler
 
-    import torch.multiprocessing  # noqa: F401  # teaches the pickler tensors
+    import torch.multiprocessing  # teaches the pickler tensors
 
-    return bytearray(ForkingPickler.dumps(thing))
-
-
-def _opened(handle: Tensor) -> Any:
-    import pickle
-
-    import torch.multiprocessing  # noqa: F401
-
-    return pickle.loads(handle.numpy().tobytes())
+    if comm.rank == 0:
+        tensor.share_memory_()
+        for other in range(1, comm.size):
+            # What is sent in place of memory that is shared. One for each: it can be opened once.
+            handle = bytearray(ForkingPickler.dumps(tensor))
+            comm.send(torch.frombuffer(handle, dtype=torch.uint8), other)
+    else:
+        tensor = pickle.loads(comm.recv(0).numpy().tobytes())
+    comm.barrier()  # rank 0 is asked for its memory until all have opened it
+    return tensor
 
 
 def hogwild(comm: Comm, task: Task, updates: int, rate: float, batch: int = 32) -> Wild:
@@ -69,7 +54,7 @@ def hogwild(comm: Comm, task: Task, updates: int, rate: float, batch: int = 32) 
     A gradient may be computed on weights that change meanwhile, and an update may overwrite a part
     of another one. With one rank it is plain SGD. The weights come back when all are done.
     """
-    weights = shared(comm, task.initial() if comm.rank == 0 else None)
+    weights = shared(comm, task.initial())
     mine = len(range(comm.rank, updates, comm.size))
     begin = time.perf_counter()
     for step in range(mine):

@@ -12,23 +12,17 @@ import numpy as np
 
 from helpers.engine.tf_cluster import run_cluster
 from helpers.lessons.four_ways.experiments import between_graph, in_graph, model
+from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS
 from helpers.lessons.four_ways.experiments.record import Function, Gradient, Setting, Told
 
 BATCH = 20  # rows of a worker's batch
-# The builders, by their names in `helpers.lessons.four_ways.algorithms.four_ways`.
-WAYS = {
-    "in-graph sync": "in_graph_sync",
-    "in-graph async": "in_graph_async",
-    "between-graph async": "between_graph_async",
-    "between-graph sync": "between_graph_sync",
-}
 
 
 def own(name: str) -> Function:
-    """The course's own function of that name. A learner's copy of the course may lack it."""
+    """The course's own function of that name, or of that way. A learner's copy may lack it."""
     from helpers.lessons.four_ways.algorithms import four_ways
 
-    function: Function = getattr(four_ways, name)
+    function: Function = getattr(four_ways, name.replace("-", "_").replace(" ", "_"))
     return function
 
 
@@ -161,5 +155,5 @@ def setting_of(
         raise ValueError(f"Of {workers} workers, 0 to {workers - 1} can be spare, not {spare}.")
     if threads is None and way == "in-graph async":
         threads = own("run_threads")
-    builder = builder or own(WAYS[way])
+    builder = builder or own(way)
     return Setting(way, workers, steps, slow, rate, workers - spare, strict, builder, threads)

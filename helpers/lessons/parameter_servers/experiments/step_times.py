@@ -82,7 +82,7 @@ class Constant(StepTimes):
     seconds: float = 1.0
 
     def __post_init__(self) -> None:
-        _above_zero(self.seconds, "seconds")
+        above_zero(self.seconds, "seconds")
 
     def times(
         self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
@@ -99,8 +99,8 @@ class Gamma(StepTimes):
     spread: float = 0.2
 
     def __post_init__(self) -> None:
-        _above_zero(self.mean, "mean")
-        _not_below_zero(self.spread, "spread")
+        above_zero(self.mean, "mean")
+        not_below_zero(self.spread, "spread")
 
     def times(
         self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
@@ -124,37 +124,14 @@ class HeavyTail(StepTimes):
     tail: float = 0.5
 
     def __post_init__(self) -> None:
-        _above_zero(self.median, "median")
-        _not_below_zero(self.tail, "tail")
+        above_zero(self.median, "median")
+        not_below_zero(self.tail, "tail")
 
     def times(
         self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
     ) -> np.ndarray:
         """Independent draws."""
         return self.median * np.exp(self.tail * own.standard_normal((steps, len(numbers))))
-
-
-@dataclass(frozen=True)
-class Slower(StepTimes):
-    """Another model's times, all of them `factor` times as long."""
-
-    base: StepTimes
-    factor: float
-
-    def __post_init__(self) -> None:
-        _above_zero(self.factor, "factor")
-        _is_model(self.base)
-
-    def times(
-        self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
-    ) -> np.ndarray:
-        """The base's draws, stretched."""
-        return self.factor * self.base.times(steps, numbers, own, common)
-
-    def on_clock(self, worker: int, seed: int) -> Callable[[float], float]:
-        """The base's, stretched."""
-        drawn = self.base.on_clock(worker, seed)
-        return lambda now: self.factor * drawn(now)
 
 
 @dataclass(frozen=True)
@@ -166,8 +143,11 @@ class OneSlow(StepTimes):
     factor: float = 3.0
 
     def __post_init__(self) -> None:
-        _above_zero(self.factor, "factor")
-        _is_model(self.base)
+        above_zero(self.factor, "factor")
+        if not isinstance(self.base, StepTimes):
+            raise TypeError(
+                f"base is a model of step times such as Gamma(), not a {type(self.base).__name__}."
+            )
 
     def times(
         self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
@@ -188,18 +168,13 @@ def _at_least_one(number: int, what: str) -> None:
         raise ValueError(f"There has to be at least one {what}, not {number}.")
 
 
-def _is_model(base: object) -> None:
-    if not isinstance(base, StepTimes):
-        raise TypeError(
-            f"base is a model of step times such as Gamma(), not a {type(base).__name__}."
-        )
-
-
-def _above_zero(value: float, name: str) -> None:
+def above_zero(value: float, name: str) -> None:
+    """Raise ValueError for a value that is not, under its name."""
     if not 0 < value < float("inf"):
         raise ValueError(f"{name} has to be above 0, not {value}.")
 
 
-def _not_below_zero(value: float, name: str) -> None:
+def not_below_zero(value: float, name: str) -> None:
+    """Raise ValueError for a value that is, under its name."""
     if not 0 <= value < float("inf"):
         raise ValueError(f"{name} has to be 0 or more, not {value}.")

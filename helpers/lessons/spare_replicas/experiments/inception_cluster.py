@@ -32,7 +32,6 @@ from helpers.engine.servers.links import MEMORY
 from helpers.engine.servers.rule import Array, Rule
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous, SpareReplicas
-from helpers.lessons.parameter_servers.experiments.step_times import Slower
 from helpers.lessons.spare_replicas.experiments.inception import blocks, layer_shares
 from helpers.lessons.spare_replicas.experiments.no_gradients import NoGradients
 from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
@@ -50,18 +49,18 @@ PASSES = {"asynchronous": 2 + 2 + 7, "synchronous": 2 + 2 + 3}
 START = 8  # rounds that are left out: at first everybody begins at once
 
 
-def round_ends(
-    workers: int,
-    aggregate: int | None,
-    rounds: int,
-    seed: int = 0,
-    slower: float = SLOWER,
-    servers: int = 1,
-) -> np.ndarray:
+def cluster_times() -> FittedStragglers:
+    """A worker's seconds there: as fitted, all longer, nobody always slow and nobody hung."""
+    fitted = FittedStragglers(slow_share=0.0, stuck=0.0)
+    lengths = ("floor", "base", "scale", "delay")
+    return replace(fitted, **{name: SLOWER * getattr(fitted, name) for name in lengths})
+
+
+def round_ends(workers: int, aggregate: int | None, rounds: int, seed: int) -> np.ndarray:
     """When each round has ended, once the start is forgotten: (rounds + 1,) seconds.
 
     aggregate: how many gradients a synchronous step takes; None: asynchronous workers, of which a
-    round makes as many updates as there are workers. servers: as how many the 17 are run.
+    round makes as many updates as there are workers.
     """
     import helpers
 
@@ -72,31 +71,29 @@ def round_ends(
             return SpareReplicas(weights, Sgd(0.1), workers, aggregate)
         return Asynchronous(weights, Sgd(0.1), workers)
 
-    each = SERVERS / servers  # of the real ones in one of ours
     done = helpers.train(
         rule,
         workers=workers,
-        servers=servers,
-        task=NoGradients(servers),
+        task=NoGradients(),
         batch=1,
         updates=(START + rounds) * updates,
         evaluate_every=updates,
-        times=Slower(replace(FittedStragglers(), slow_share=0.0, stuck=0.0), slower),
+        times=cluster_times(),
         seed=seed,
         hosts={},
-        bandwidth={"others": LINK, **{f"server {n}": each * LINK for n in range(servers)}},
+        bandwidth={"others": LINK, "server 0": SERVERS * LINK},
         payload=BYTES,
-        adding=each * MEMORY[0] / PASSES["synchronous" if aggregate else "asynchronous"],
+        adding=SERVERS * MEMORY[0] / PASSES["synchronous" if aggregate else "asynchronous"],
         layers=layer_shares(GROUPS),
     )
     return np.array([point.seconds for point in done.curve])[START:]
 
 
-def images_a_second(kind: str, workers: int, seed: int = 0, slower: float = SLOWER) -> float:
+def images_a_second(kind: str, workers: int, seed: int = 0) -> float:
     """The throughput of "asynchronous" or "synchronous" training: images over seconds."""
     rounds = max(30 if kind == "asynchronous" else 80, 4000 // workers)
     aggregate = None if kind == "asynchronous" else workers
-    ends = round_ends(workers, aggregate, rounds, seed, slower)
+    ends = round_ends(workers, aggregate, rounds, seed)
     return float(BATCH * workers * rounds / (ends[-1] - ends[0]))
 
 

@@ -6,28 +6,22 @@ import torch
 
 
 class NoGradients:
-    """Weights that stay 0. For runs of which only the times are wanted.
-
-    weights: how many, as many as there are servers at least, so that each has a part.
-    """
-
-    def __init__(self, weights: int = 1) -> None:
-        self.weights = weights
+    """One weight that stays 0. For runs of which only the times are wanted."""
 
     def initial(self) -> torch.Tensor:
-        """The weights, (weights,)."""
-        return torch.zeros(self.weights)
+        """The weights, (1,)."""
+        return torch.zeros(1)
 
     def rows(self, worker: int, step: int, batch: int) -> torch.Tensor:
         """Row 0, over and over: (batch,)."""
         return torch.zeros(batch, dtype=torch.long)
 
     def gradient(self, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """0, (weights,)."""
+        """0, (1,)."""
         return torch.zeros_like(weights)
 
     def gradients(self, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """0 for each, (n, weights)."""
+        """0 for each, (n, 1)."""
         return torch.zeros_like(weights)
 
     def error(self, weights: torch.Tensor) -> float:

@@ -1,17 +1,25 @@
 """Step times as Chen et al. measured them on 100 workers, as a model for any number of workers.
 
 Chen, Pan, Monga, Bengio, Józefowicz: "Revisiting Distributed Synchronous SGD" (arXiv 1604.00981,
-2017 version), figures 3 and 4 and the text of section 2.
+2017 version), figures 3 and 4 and the text of section 2. And how many iterations training takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.lessons.parameter_servers.experiments.step_times import BLOCK, StepTimes
+from helpers.lessons.parameter_servers.experiments.step_times import (
+    BLOCK,
+    StepTimes,
+    above_zero,
+    not_below_zero,
+)
+from helpers.notebook.published import load
+
+FEWEST, MOST = 50, 100  # workers aggregated that iterations are published for
 
 
 @dataclass(frozen=True)
@@ -54,21 +62,17 @@ class FittedStragglers(StepTimes):
     spell: float = 5.0
 
     def __post_init__(self) -> None:
-        positive = (self.floor, self.base, self.scale, self.shape, self.delay, self.shortest_stuck)
-        if not all(value > 0 for value in positive) or self.longest <= self.shortest_stuck:
-            raise ValueError(
-                "floor, base, scale, shape, delay and shortest_stuck have to be above 0, and "
-                "longest above shortest_stuck."
-            )
-        if not 0 < self.spell <= self.shortest_stuck:
-            raise ValueError(
-                f"spell is above 0 and at most shortest_stuck, {self.shortest_stuck:g} s, not "
-                f"{self.spell:g} s: a longer one would let a worker hang twice."
-            )
-        if min(self.spread, self.late, self.slow_by, self.slow_spread) < 0:
-            raise ValueError("spread, late, slow_by and slow_spread have to be 0 or more.")
-        if not (0 <= self.stuck <= 1 and 0 <= self.slow_share <= 1):
+        for name in ("floor", "base", "scale", "shape", "delay", "spell"):
+            above_zero(getattr(self, name), name)
+        for name in ("spread", "late", "stuck", "slow_share", "slow_by", "slow_spread"):
+            not_below_zero(getattr(self, name), name)
+        if max(self.stuck, self.slow_share) > 1:
             raise ValueError("stuck and slow_share are shares of steps, from 0 to 1.")
+        if not self.spell <= self.shortest_stuck < self.longest:
+            raise ValueError(
+                f"spell, shortest_stuck and longest grow in this order, not {self.spell:g}, "
+                f"{self.shortest_stuck:g} and {self.longest:g} s: a worker would hang twice."
+            )
 
     def times(
         self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
@@ -118,3 +122,20 @@ class FittedStragglers(StepTimes):
             more = self.slow_by + self.slow_spread * own.standard_normal(len(times))
             times[:, column] += np.where(slow, np.maximum(more, 0), 0)
         np.minimum(times, self.longest, out=times)
+
+
+def iterations(aggregated: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Iterations to converge by the number of gradients in each mean, N: (len(aggregated),).
+
+    Hours are these, times the mean time to the N-th of N + b gradients. Published at 50, 70, 80,
+    90 and 100 (section 4.1); straight lines lie between, as the paper's own hours ask for.
+    Raises ValueError outside 50 to 100.
+    """
+    wanted = np.asarray(aggregated)
+    if wanted.size and not (wanted.min() >= FEWEST and wanted.max() <= MOST):
+        raise ValueError(
+            f"Iterations are published for {FEWEST} to {MOST} gradients a step, not for "
+            f"{wanted.min()} to {wanted.max()}."
+        )
+    points = load("chen2017_fig5_kiter").data
+    return 1e3 * np.interp(wanted, [int(n) for n in points], list(points.values()))

@@ -39,9 +39,9 @@ class Setting(NamedTuple):
     aggregate: int
     steps: int
     num_tokens: int
-    rate: float
-    batch: int
-    seed: int
+
+
+RATE, BATCH, SEED = 0.5, 32, 0
 
 
 def replay_sync_replicas(
@@ -49,9 +49,6 @@ def replay_sync_replicas(
     aggregate: int = 2,
     steps: int = 30,
     num_tokens: int = 0,
-    rate: float = 0.5,
-    batch: int = 32,
-    seed: int = 0,
     machine: Callable[..., SyncReplicas] = SyncReplicas,
 ) -> SyncRun:
     """The same training with the rebuilt optimizer, on a clock on which only computing takes time.
@@ -59,10 +56,10 @@ def replay_sync_replicas(
     machine: makes the optimizer, where you have written your own or a part of it. The chief moves
     as soon as it can.
     """
-    setting = check(Setting(tuple(seconds), aggregate, steps, num_tokens, rate, batch, seed))
+    setting = check(Setting(tuple(seconds), aggregate, steps, num_tokens))
     sync = machine(
         softmax.initial(softmax.training_rows()),
-        lambda: Sgd(rate),
+        lambda: Sgd(RATE),
         aggregate,
         len(setting.seconds),
         num_tokens,
@@ -77,7 +74,7 @@ class Replay:
         self.setting, self.sync = setting, sync
         self.rows, self.workers = softmax.training_rows(), len(setting.seconds)
         self.batches = [
-            softmax.batches(len(self.rows[1]), setting.batch, setting.seed, worker)
+            softmax.batches(len(self.rows[1]), BATCH, SEED, worker)
             for worker in range(self.workers)
         ]
         self.due: list[tuple[float, int, list[np.ndarray]]] = []

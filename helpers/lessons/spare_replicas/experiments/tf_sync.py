@@ -16,7 +16,14 @@ import numpy as np
 
 from helpers.engine.tf_cluster import Task, run_cluster
 from helpers.lessons.spare_replicas.experiments import softmax
-from helpers.lessons.spare_replicas.experiments.sync_replay import Setting, SyncRun, check
+from helpers.lessons.spare_replicas.experiments.sync_replay import (
+    BATCH,
+    RATE,
+    SEED,
+    Setting,
+    SyncRun,
+    check,
+)
 
 
 def train_sync_replicas(
@@ -24,10 +31,6 @@ def train_sync_replicas(
     aggregate: int = 2,
     steps: int = 30,
     num_tokens: int = 0,
-    rate: float = 0.5,
-    batch: int = 32,
-    seed: int = 0,
-    timeout: float = 60.0,
 ) -> SyncRun:
     """Train with TensorFlow's SyncReplicasOptimizer, between-graph, on one server.
 
@@ -38,16 +41,10 @@ def train_sync_replicas(
     A gradient is seen to be dropped by its local step, below the global step that the server has
     when the gradient arrives there. One that arrives in the moment of an update may be misread.
     """
-    setting = check(Setting(tuple(seconds), aggregate, steps, num_tokens, rate, batch, seed))
+    setting = check(Setting(tuple(seconds), aggregate, steps, num_tokens))
     workers = len(setting.seconds)
-    results = run_cluster(
-        worker_program,
-        setting,
-        softmax.training_rows(),
-        servers=1,
-        workers=workers,
-        timeout=timeout,
-    )
+    rows = softmax.training_rows()
+    results = run_cluster(worker_program, setting, rows, servers=1, workers=workers, timeout=60.0)
     _, _, loss, times = results[0]
     return SyncRun([value[0] for value in results], [value[1] for value in results], loss, times)
 
@@ -65,7 +62,7 @@ def worker_program(
     graph = tf.Graph()
     with graph.as_default(), tf.compat.v1.device(task.placement()):
         ops = build(task, setting, rows)
-    order = softmax.batches(len(rows[1]), setting.batch, setting.seed, task.index)
+    order = softmax.batches(len(rows[1]), BATCH, SEED, task.index)
     with task.session(graph) as session:
         gather(session, ops, task, len(setting.seconds))
         start = time.perf_counter()
@@ -126,7 +123,7 @@ def build(task: Task, setting: Setting, rows: softmax.Rows) -> dict[str, Any]:
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.gather(rows[1], chosen), logits)
 
     optimizer = v1.train.SyncReplicasOptimizer(
-        v1.train.GradientDescentOptimizer(setting.rate), setting.aggregate, len(setting.seconds)
+        v1.train.GradientDescentOptimizer(RATE), setting.aggregate, len(setting.seconds)
     )
     gradients = [g for g, _ in optimizer.compute_gradients(tf.reduce_mean(losses), variables)]
     with tf.control_dependencies(gradients):  # computed on weights as they were; now be slow
