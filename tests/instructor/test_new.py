@@ -18,10 +18,7 @@ from tests.checks.table import Table, tells
 
 COPIED = ("helpers", "tests", "solutions", "lessons", "benchmarks", "cluster", "docs", ".ci")
 # Where a lesson shows that nothing but its own files speaks of: each lists or counts all lessons.
-LISTING = (
-    "tests/setup/test_pins.py",
-    "tests/instructor/judge/test_reports.py::test_the_guide_lists_what_is_seen_and_what_is_not",
-)
+LISTING = ("tests/setup/test_pins.py",)
 
 
 @pytest.fixture
@@ -60,7 +57,7 @@ def test_a_new_lesson_passes_and_goes_without_a_trace(course: Path) -> None:
     before, pages = files(course), listing_pages(course)
     made = python(course, "helpers.cli", "new", "19", "my_subject")
     assert made.returncode == 0, made.stdout + made.stderr
-    assert "10 files, and rows in README.md and docs/sandbox.md, are there" in made.stdout
+    assert "10 files, and rows in README.md, are there" in made.stdout
     for check in (["check"], ["format", "--check"]):
         done = python(course, "ruff", *check, "--no-cache", ".")
         assert done.returncode == 0, done.stdout
@@ -80,15 +77,11 @@ def test_a_new_lesson_passes_and_goes_without_a_trace(course: Path) -> None:
 def test_what_it_writes_is_a_lesson_and_goes_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its cells are not run, and what the grader sees of its specs is said by a stand-in."""
-    rows = {"README.md": "| [{} a", "docs/sandbox.md": "| {}.1 | a |"}
-    for page, row in rows.items():
-        (tmp_path / page).parent.mkdir(exist_ok=True)
-        (tmp_path / page).write_text("\n".join(row.format(n) for n in ("17", "18")) + "\nend\n")
+    """Its cells are not run."""
+    (tmp_path / "README.md").write_text("| [17 a\n| [18 a\nend\n")
     (tmp_path / "solutions").mkdir()
     built: list[tuple[str, ...]] = []
     monkeypatch.setattr(new, "build", lambda run, only, root: built.append(only))
-    monkeypatch.setattr(new, "seen", lambda lesson, root: [f"| {lesson}.1 | theirs |"])
     pages = listing_pages(tmp_path)
     names = new.new("19", "my_field", tmp_path)
     assert built == [("19",)] and names[-1] == "lessons/19_my_field.ipynb"
@@ -100,9 +93,8 @@ def test_what_it_writes_is_a_lesson_and_goes_again(
             compile(text, name, "exec")
     cells = json.loads(texts["solutions/19_my_field.ipynb"])["cells"]
     assert "".join(cells[0]["source"]).startswith("# 19 My field")
-    readme, sandbox = (page.splitlines() for page in listing_pages(tmp_path))
+    (readme,) = (page.splitlines() for page in listing_pages(tmp_path))
     assert "19 My field" in readme[2] and readme[3] == "end"
-    assert sandbox[2:] == ["| 19.1 | theirs |", "end"]
     with pytest.raises(new.NotNew, match="is there already"):
         new.new("19", "another", tmp_path)
     monkeypatch.setattr("helpers.commands.changed.git", lambda *words, root: [])
