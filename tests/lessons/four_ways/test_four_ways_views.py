@@ -71,7 +71,7 @@ def test_the_figures_of_the_ways(shown: dict[str, Any]) -> None:
     names = [label.get_text() for label in shown["figure"].axes[0].get_yticklabels()]
     assert names == list(WAYS)
     texts = [text.get_text().strip() for text in shown["figure"].axes[1].texts]
-    assert texts == ["0.0", "0.0", "2.0", "3.0"]
+    assert texts == ["0.0, max. 0", "0.0, max. 0", "2.0, max. 2", "3.0, max. 3"]
     words = "between-graph async: 1 batches a second, staleness 3.0, at most 3, loss 0.50"
     assert words in shown["alt"]
     view.show_losses(runs[::2])

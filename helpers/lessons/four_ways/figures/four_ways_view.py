@@ -21,20 +21,27 @@ SMOOTH = 12  # batches that a point of a loss curve is the mean of
 SECONDS = 0.25  # of each run, in the timeline of gradients
 
 
-def draw_bars(ax: Any, label: str, found: Mapping[str, Sequence[float]], words: str) -> None:
+def draw_bars(
+    ax: Any,
+    label: str,
+    found: Mapping[str, Sequence[float]],
+    words: str,
+    highest: Mapping[str, int] | None = None,
+) -> None:
     """A bar to the median of each way's values, a dot for each where there are several.
 
-    words: a format of what stands behind a bar, of the median and the largest.
+    words: a format of the median, which stands behind the bar; highest: what is said after it.
     """
     for row, (way, values) in enumerate(found.items()):
         middle, most = median(values), max(values)
         ax.barh(row, middle, height=0.55, color=COLOURS[way], alpha=0.55)
         if len(values) > 1:
             ax.plot(values, [row] * len(values), "o", color=COLOURS[way], markersize=5)
-        ax.text(most, row, "  " + words.format(middle), va="center", fontsize=9)
+        said = words.format(middle) + (f", max. {highest[way]}" if highest else "")
+        ax.text(most, row, f"  {said}", va="center", fontsize=9)
     first = ax.get_subplotspec().is_first_col()
     rows(ax, [way if first else "" for way in found])
-    ax.set(xlabel=label, xlim=(0, 1.35 * max(0.1, *map(max, found.values()))))
+    ax.set(xlabel=label, xlim=(0, (1.7 if highest else 1.35) * max(0.1, *map(max, found.values()))))
 
 
 def show_four(runs: Sequence[WayRun]) -> None:
@@ -44,12 +51,13 @@ def show_four(runs: Sequence[WayRun]) -> None:
     rate = {way: [run.steps_per_second for run in mine] for way, mine in by_way.items()}
     late = {way: [mean(run.staleness) for run in mine] for way, mine in by_way.items()}
     loss = {way: [run.loss for run in mine] for way, mine in by_way.items()}
+    highest = {way: max(max(run.staleness) for run in mine) for way, mine in by_way.items()}
     draw_bars(panels[0], "batches a second", rate, "{:.0f}")
-    draw_bars(panels[1], "mean staleness (updates)", late, "{:.1f}")
+    draw_bars(panels[1], "mean staleness (updates)", late, "{:.1f}", highest)
     draw_bars(panels[2], "final loss (nats)", loss, "{:.2f}")
     told = [
         f"{way}: {median(rate[way]):.0f} batches a second, staleness {median(late[way]):.1f}, at "
-        f"most {max(max(run.staleness) for run in by_way[way])}, loss {median(loss[way]):.2f}"
+        f"most {highest[way]}, loss {median(loss[way]):.2f}"
         for way in WAYS
     ]
     show(
