@@ -104,6 +104,8 @@ def train_way(
 
     Raises ValueError for a setting that cannot be, and what `run_cluster` raises.
     """
+    if threads is None and way == "in-graph async":
+        threads = own("run_threads")
     setting = setting_of(way, workers, servers, steps, slow, rate, spare, strict, builder, threads)
     rows = model.data(workers, BATCH, steps, seed)
     one = way.startswith("in-graph")
@@ -153,7 +155,5 @@ def setting_of(
         raise ValueError(f'{way} has no spare workers: only "between-graph sync" has.')
     if not 0 <= spare < workers:
         raise ValueError(f"Of {workers} workers, 0 to {workers - 1} can be spare, not {spare}.")
-    if threads is None and way == "in-graph async":
-        threads = own("run_threads")
     builder = builder or own(way)
     return Setting(way, workers, steps, slow, rate, workers - spare, strict, builder, threads)
