@@ -15,6 +15,7 @@ import torch
 
 from benchmarks.gymnasium_peer import Peer
 from benchmarks.report import Report
+from helpers.course.setup.machine import usable_cores
 from helpers.lessons.actors.algorithms.rms_prop import shared_rms_prop
 from helpers.lessons.actors.algorithms.staleness import mean_staleness
 from helpers.lessons.actors.algorithms.v_trace import v_trace
@@ -23,7 +24,6 @@ from helpers.lessons.actors.experiments.actor_settings import CART_POLE, TIC_TAC
 from helpers.lessons.actors.experiments.games import one_thread
 from helpers.lessons.actors.experiments.shared_actors import Pace, train_shared
 from helpers.lessons.actors.experiments.stale_clock import arrivals, counted_staleness
-from helpers.setup.machine import usable_cores
 
 SEEDS = tuple(range(5))
 CLOCK_SEEDS = SEEDS[:3]

@@ -23,7 +23,7 @@ from benchmarks import kept, page, table
 from benchmarks.kept import Kept, Store
 from benchmarks.report import in_words, machine
 from benchmarks.run import BUSY, NAMES, Benchmark, others
-from helpers.setup.places import ROOT
+from helpers.course.setup.places import ROOT
 
 if TYPE_CHECKING:
     from rich.console import Console

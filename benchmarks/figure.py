@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.kept import Store
-from helpers.setup.places import ROOT
+from helpers.course.setup.places import ROOT
 
 DOCS = ROOT / "docs"
 KEY = "Description"  # of what PNG knows about itself

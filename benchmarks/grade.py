@@ -20,7 +20,7 @@ from benchmarks.grading_folders import a_class, handed_in, one_exercise, put
 from benchmarks.peer_graders import Nbgrader, Otter, run
 from benchmarks.report import Report
 from helpers.checks import find
-from helpers.setup import places
+from helpers.course.setup import places
 
 NUMBER = "02.1"
 ROUNDS, OURS, NBGRADER, OTTER = 3, 100, 5, 2  # submissions of each in a round
@@ -75,7 +75,7 @@ def ours(folder: Path) -> float:
 
 def command(folder: Path, lesson: str, jobs: int) -> float:
     """Seconds of `./course grade` on a folder's submissions."""
-    call = (sys.executable, "-m", "helpers.cli", "grade", str(folder / "submissions"))
+    call = (sys.executable, "-m", "helpers.course.cli", "grade", str(folder / "submissions"))
     wish = ("--lesson", lesson, "--out", str(folder / "out"), "--jobs", str(jobs))
     return run(*call, *wish, cwd=places.ROOT, timeout=3600)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from nbformat import NotebookNode, from_dict
 
 from helpers.checks import find, of_lesson
-from helpers.instructor.build import notebooks
-from helpers.instructor.build_lesson import CHECK_ID, lesson_of, number_of
-from helpers.instructor.build_notebook import code_cells, read, text
+from helpers.course.build.lesson import CHECK_ID, lesson_of, number_of
+from helpers.course.build.notebook import code_cells, read, text
+from helpers.course.build.run import notebooks
 
 ROOT = Path(__file__).parents[1]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.goals import Goal
 from benchmarks.report import Claim, Report, machine
-from helpers.setup import places
+from helpers.course.setup import places
 
 REPOSITORY = Path(__file__).parent / "results"
 SHOWN = "amd-epyc-2-cores"  # the machine whose figures the README and docs/benchmarks.md show

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from benchmarks import goals
 from benchmarks.report import Report
-from helpers.instructor.build import notebooks
-from helpers.instructor.build_notebook import execute, read
-from helpers.setup.places import ROOT
+from helpers.course.build.notebook import execute, read
+from helpers.course.build.run import notebooks
+from helpers.course.setup.places import ROOT
 
 CASE = "a solution, start to end"
 COLOUR = re.compile(r"\x1b\[[\d;]*m")  # as a traceback has it

@@ -18,7 +18,7 @@ from benchmarks.kept import REPOSITORY, SHOWN, Kept, Store
 from benchmarks.report import Claim, describe, in_words
 from benchmarks.run import NAMES
 from benchmarks.selection import SELECTED, Selection
-from helpers.setup.places import ROOT
+from helpers.course.setup.places import ROOT
 
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
 BLOCK = re.compile(r"(<!-- figures: ([^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)

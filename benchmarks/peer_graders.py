@@ -15,10 +15,10 @@ from nbformat import NotebookNode
 from benchmarks.grading_folders import handed_in, put
 from helpers.checks import find
 from helpers.checks.judging import judge_all
-from helpers.instructor.build_lesson import CHECK_ID, number_of
-from helpers.instructor.build_notebook import code_cells, text
+from helpers.course.build.lesson import CHECK_ID, number_of
+from helpers.course.build.notebook import code_cells, text
+from helpers.course.setup import places, state
 from helpers.notebook.record import SWITCH
-from helpers.setup import places, state
 
 OTTER = "7.0.0"
 
@@ -44,7 +44,7 @@ NBGRADER = "c = get_config()\nc.CourseDirectory.course_id = 'course'\nc.Exchange
 def require(number: str, function: object) -> None:
     """Raise AssertionError unless a function passes the visible and hidden cases, right here."""
     from helpers.checks.observe import observe
-    from helpers.instructor.hidden import HIDDEN_SEEDS
+    from helpers.grade.hidden import HIDDEN_SEEDS
 
     exercise = find(number)
     cases = [case for seed in (0, *HIDDEN_SEEDS) for case in exercise.cases(seed)]

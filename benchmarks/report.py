@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helpers.setup.machine import usable_cores
+from helpers.course.setup.machine import usable_cores
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,29 +15,29 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 from matplotlib.patches import Rectangle
 
-from helpers.commands import imports
+from helpers.course.build import imports
+from helpers.course.setup.places import ROOT
 from helpers.notebook.style import BLUE, style
-from helpers.setup.places import ROOT
 
 FIGURE = ROOT / "docs" / "architecture.svg"
+APART = ("course.build", "course.setup", "grade.worker")  # folders that are boxes of their own
 Edges = Mapping[str, set[str]]
 # The packages in layers, the highest first: where each stands across, and what it holds. Arrows go
 # down only.
 LAYERS: tuple[dict[str, tuple[float, str]], ...] = (
     {"tests": (0, "pytest, by folder as here")},
-    {"benchmarks": (-4, "./course bench"), "commands": (0, "what ./course does")},
-    {"instructor": (-2, "build, release, grade")},
-    {"lessons": (2, "a room a lesson"), "worker": (-2, "inside the sandbox")},
+    {"benchmarks": (-4, "./course bench"), "course": (0, "what ./course does")},
+    {"grade": (-2, "release, judge, report")},
+    {"build": (-4, "lessons from solutions"), "worker": (0, "inside the sandbox")},
+    {"lessons": (2, "a room a lesson")},
     {"checks": (0, "what a spec is, judging")},
     {"notebook": (2, "figures, widgets, progress")},
     {"engine": (0, "processes, hosts, a clock"), "rooms": (4, "where lessons are")},
     {"setup": (0, "the installation")},
 )
-# The one import that goes up, and why: releases hold values that the sandbox's encoding wrote.
-UPWARD = {("checks", "worker")}
 ALT = (
-    "The packages of the course in eight layers, with an arrow from each to those that it imports. "
-    "From the top: tests; benchmarks and commands; instructor; lessons and worker; checks; "
+    "The packages of the course in nine layers, with an arrow from each to those that it imports. "
+    "From the top: tests; benchmarks and course; grade; build and worker; lessons; checks; "
     "notebook; engine and rooms; setup. All arrows point down."
 )
 
@@ -47,8 +47,9 @@ def package(module: str) -> str:
     first, _, rest = module.partition(".")
     if first != "helpers" or not rest:
         return "" if first == "helpers" else first
-    name = rest.partition(".")[0]
-    return "commands" if name in ("cli", "doctor", "bug_report") else name
+    name, _, inner = rest.partition(".")
+    inner = inner.partition(".")[0]
+    return inner if f"{name}.{inner}" in APART else name
 
 
 def at_the_top(body: list[ast.stmt]) -> Iterator[str]:
@@ -66,7 +67,7 @@ def edges() -> dict[str, set[str]]:
     for module, path in imports.modules().items():
         for other in at_the_top(imports.parsed(path).body):
             ours, theirs = package(module), package(other) if other in imports.modules() else ""
-            if ours and theirs and ours != theirs and (ours, theirs) not in UPWARD:
+            if ours and theirs and ours != theirs:
                 found.setdefault(ours, set()).add(theirs)
     return found
 

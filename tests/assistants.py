@@ -6,7 +6,7 @@ import inspect
 import re
 
 import helpers
-from helpers import cli
+from helpers.course import cli
 from helpers.engine.trace import Results
 from helpers.notebook.shown import plot
 

@@ -16,9 +16,9 @@ import pytest
 import torch
 
 from helpers.checks.drives import tf
+from helpers.course.setup import state, system
 from helpers.engine.hosts import namespaces
 from helpers.notebook.record import SWITCH
-from helpers.setup import state, system
 from tests import kernel_ports, kinds, parts, selection
 
 # No test asserts a time, hypothesis's among them: a busy machine is slow now and then. Everyday its

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from helpers.instructor.grades import NOT_JUDGED, OUTCOMES, ExerciseGrade, Mode, SubmissionGrade
+from helpers.grade.grades import NOT_JUDGED, OUTCOMES, ExerciseGrade, Mode, SubmissionGrade
 
 ROOT = Path(__file__).resolve().parents[1]
 JUDGE = "tests.fake_grader:FakeJudge"
@@ -34,7 +34,7 @@ MISTAKES = ["sums instead of averaging", "sends everything to rank 0", "=HYPERLI
 
 
 class FakeJudge:
-    """Made and used as `helpers.instructor.judge.Judge`."""
+    """Made and used as `helpers.grade.judge.Judge`."""
 
     def __init__(self, lesson: str, mode: Mode, slot: int) -> None:
         self.lesson, self.mode, self.called = lesson, mode, str(os.getpid())
@@ -172,14 +172,14 @@ def die_later(words: str) -> None:
 
 def main() -> int:
     """Run the command on this judge, as if there were a sandbox."""
-    sandbox: Any = ModuleType("helpers.instructor.sandbox")
+    sandbox: Any = ModuleType("helpers.grade.sandbox")
     sandbox.missing = lambda: None
     sys.modules[sandbox.__name__] = sandbox
 
-    from helpers import cli
-    from helpers.commands import grade
-    from helpers.instructor.grading import Wish, run
-    from helpers.instructor.report.sheet import Column
+    from helpers.course import cli, grade
+    from helpers.grade import run
+    from helpers.grade.report.sheet import Column
+    from helpers.grade.wish import Wish
 
     if when := os.environ.pop("FAKE_DEATH", ""):
         die_later(when)

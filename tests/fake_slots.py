@@ -1,6 +1,6 @@
 """Slots of the grader in this process: no process starts, and no clock but the test's own goes on.
 
-What `helpers.instructor.grading.slots` starts as a process is here a judge of fake_grader.py, which
+What `helpers.grade.slots` starts as a process is here a judge of fake_grader.py, which
 says what it has to say when it is waited for. Where nobody says anything, the clock moves on by
 what was waited. So a watch of minutes takes milliseconds, and nothing depends on the machine.
 """
@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from helpers.instructor.grading import Wish, slots, watch
-from helpers.instructor.grading.slots import Job
+from helpers.grade import slots, watch
+from helpers.grade.slots import Job
+from helpers.grade.wish import Wish
 from tests.fake_grader import FakeJudge
 
 
@@ -106,5 +107,5 @@ def install(patch: pytest.MonkeyPatch, home: Path) -> Clock:
         patch.setattr(module, "time", clock)
     patch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     patch.setenv("FAKE_JUDGE_LOG", str(home / "log"))
-    patch.setattr("helpers.instructor.grading.run.grader_version", lambda *of: "as it was")
+    patch.setattr("helpers.grade.run.grader_version", lambda *of: "as it was")
     return clock

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from helpers.instructor.sandbox import Child, Sandbox, missing
-from helpers.worker.encoding import decode, encode
-from helpers.worker.frames import Frames
+from helpers.checks.encoding import decode, encode
+from helpers.grade.sandbox import Child, Sandbox, missing
+from helpers.grade.worker.frames import Frames
 
 SECONDS = 400.0  # ends what hangs
 NUMBER = 150  # of the first sandbox of the tests; a grader counts from 0

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from helpers.checks import everything, find, provided
+from helpers.checks.encoding import encode
 from helpers.checks.spec import Exercise
-from helpers.instructor.build_check import _REGION
-from helpers.instructor.build_notebook import code_cells, read
-from helpers.instructor.hidden import HIDDEN_SEEDS
-from helpers.worker.encoding import encode
+from helpers.course.build.check import _REGION
+from helpers.course.build.notebook import code_cells, read
+from helpers.grade.hidden import HIDDEN_SEEDS
 
 ROOT = Path(__file__).parents[1]
 # Called by answers, but by what the lesson shows as well.

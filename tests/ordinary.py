@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.instructor.sandbox.command import _open_to_all, interpreter
+from helpers.grade.sandbox.command import _open_to_all, interpreter
 
 ROOT = Path(__file__).resolve().parents[1]
 NOBODY = "65534"

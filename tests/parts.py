@@ -1,6 +1,6 @@
 """A run of the tests that may be ended: it notes how each ends, and leaves out what passed before.
 
-`./course test --all` asks for it: `helpers.commands.parts` has the notes.
+`./course test --all` asks for it: `helpers.course.testing.parts` has the notes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.commands import parts
+from helpers.course.testing import parts
 
 
 def add_options(parser: pytest.Parser) -> None:

@@ -14,9 +14,9 @@ import pytest
 from nbformat import NotebookNode
 
 from helpers.checks import of_lesson
-from helpers.instructor.build_lesson import CHECK_ID, number_of
-from helpers.instructor.build_notebook import code_cells, read
-from helpers.instructor.release import pack, release
+from helpers.course.build.lesson import CHECK_ID, number_of
+from helpers.course.build.notebook import code_cells, read
+from helpers.grade.release import pack, release
 from helpers.notebook.record import SWITCH
 from helpers.notebook.repeats import MOST_REPEATS
 

@@ -27,10 +27,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from helpers.course.setup import places
 from helpers.engine.slurm import site as sites
 from helpers.engine.slurm.settings import NODES
 from helpers.engine.slurm.site import Site
-from helpers.setup import places
 
 
 def needs_slurm() -> pytest.MarkDecorator:

@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from helpers.checks import find
-from helpers.instructor.build_notebook import normalise, ran, read, text
+from helpers.course.build.notebook import normalise, ran, read, text
 
 NAME = "00_start_here.ipynb"
 PICTURE = "iVBORw0KGgo="
@@ -43,7 +43,7 @@ def solution() -> NotebookNode:
         "Say your number."
     )
     check = (
-        "### BEGIN HIDDEN TESTS\nfrom helpers.instructor.hidden import require\n"
+        "### BEGIN HIDDEN TESTS\nfrom helpers.grade.hidden import require\n"
         'require("00.1", roll_call)\n### END HIDDEN TESTS\nhelpers.check("00.1", roll_call)'
     )
     cells = [

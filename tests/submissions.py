@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers.checks import provided
 from helpers.checks.spec import Exercise
-from helpers.worker import cells
+from helpers.grade.worker import cells
 
 REPOSITORY = Path(__file__).parent.parent
 LESSON = r"helpers\.lessons\.\w+\.exercises"

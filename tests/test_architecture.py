@@ -5,8 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from helpers.commands import imports
-from helpers.setup.places import ROOT
+from helpers.course.setup.places import ROOT
 from tests import architecture
 
 
@@ -25,33 +24,9 @@ def test_every_package_is_a_box_and_every_arrow_points_down() -> None:
     assert upward == []
 
 
-def test_what_goes_up_is_one_module_that_imports_nothing_above_the_engines() -> None:
-    above = {"checks": set[str]()}
-    for name, path in imports.modules().items():
-        for other in architecture.at_the_top(imports.parsed(path).body):
-            pair = architecture.package(name), architecture.package(other)
-            if pair in architecture.UPWARD:
-                above[pair[0]].add(other)
-    assert above == {"checks": {"helpers.worker.encoding"}}
-
-
 def test_contributing_shows_it_with_its_words() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert f'<img src="docs/architecture.svg" width="620" alt="{architecture.ALT}">' in text
-
-
-def test_each_folder_of_tests_is_in_the_map() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("**/*.py"))}
-    mapped = set(re.findall(r"^\| `tests/(\w+)` \|", text, re.MULTILINE))
-    assert mapped == folders
-    # Of the folders inside them, those of lessons are as many as rooms; all others are named.
-    inner = {
-        path.name
-        for path in (ROOT / "tests").glob("*/*/")
-        if path.parent.name not in ("lessons", "__pycache__") and any(path.glob("*.py"))
-    }
-    assert {name for name in inner if f"`{name}`" not in text and f"/{name}`" not in text} == set()
 
 
 def test_the_tools_that_the_map_names_are_there() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.setup.places import ROOT
+from helpers.course.setup.places import ROOT
 
 CONFTEST = """
 from tests import kinds

@@ -9,17 +9,17 @@ from functools import cache
 import pytest
 
 from helpers.checks.report import parts_of
-from helpers.commands import imports
-from helpers.instructor.prune import Module
+from helpers.course.build import imports
+from helpers.course.setup.places import ROOT
+from helpers.grade.prune import Module
 from helpers.rooms import LESSONS, handed_out, names_in, number_of, rooms
-from helpers.setup.places import ROOT
 
 # What algorithms may take of the engine: what stands for ranks, rules and servers, without a clock.
 _SERVERS = ("client", "cure", "parameter_server", "rule", "task")
 INTERFACE = {f"helpers.engine.servers.{name}" for name in _SERVERS}
 INTERFACE |= {"helpers.engine.cluster.known"}
-CARRIES = ("commands", "instructor", "worker", "setup", "checks")
-ABOVE_ENGINE = ("checks", "commands", "instructor", "lessons", "notebook", "worker")
+CARRIES = ("course", "grade", "checks")
+ABOVE_ENGINE = ("checks", "course.build", "grade", "lessons", "notebook")
 
 
 @cache

@@ -18,10 +18,10 @@ from typing import Any
 
 from helpers.checks.apart import Run, observe_each
 from helpers.checks.compare import agree
+from helpers.checks.encoding import decode, encode
 from helpers.checks.released import OUTCOMES, is_left_out
 from helpers.checks.spec import Case, Exercise, Observation, WrongAnswer, behind, first_said
 from helpers.rooms import folder
-from helpers.worker.encoding import decode, encode
 
 _KEPT = 200  # cases
 _ASPECTS = ("ending", "values", "bytes", "messages", "sent")

@@ -23,7 +23,7 @@ def visible(number: str) -> Callable[[int], list[Case]]:
     """The `cases` of an exercise such as "02.1": those of seed 0, and LookupError for others."""
 
     def cases(seed: int) -> list[Case]:
-        from helpers.worker.encoding import decode
+        from helpers.checks.encoding import decode
 
         if seed:
             raise LookupError("This copy of the course has only the cases that a lesson shows.")

@@ -20,10 +20,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from helpers.course.setup import places
+from helpers.course.setup.homes import writable
+from helpers.course.setup.lock import locked
 from helpers.rooms import Entry
-from helpers.setup import places
-from helpers.setup.homes import writable
-from helpers.setup.lock import locked
 
 SWITCH = "COURSE_PROGRESS"
 VERSION = 1

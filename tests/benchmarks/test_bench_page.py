@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import figure, kept, page, run
 from benchmarks.kept import REPOSITORY, SHOWN, Store
-from helpers.setup.places import ROOT
+from helpers.course.setup.places import ROOT
 
 STORE = Store(REPOSITORY, SHOWN)
 README, DOCS = page.PAGES

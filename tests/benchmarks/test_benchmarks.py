@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import kept, run
 from benchmarks.report import Report
-from helpers.cli import BENCHMARKS
+from helpers.course.cli import BENCHMARKS
 
 
 def test_a_claim_is_met_on_its_own_side():

@@ -17,7 +17,7 @@ import helpers
 from helpers.checks import NoSuchExercise, apart, find
 from helpers.checks import check as check_module
 from helpers.checks.check import judged
-from helpers.instructor.hidden import HIDDEN_SEEDS, require
+from helpers.grade.hidden import HIDDEN_SEEDS, require
 from tests.checks.table import stub
 
 

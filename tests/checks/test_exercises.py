@@ -13,7 +13,7 @@ from helpers.checks import everything, find, of_lesson
 from helpers.checks.apart import observe_apart
 from helpers.checks.judging import judge, judge_all
 from helpers.checks.spec import Case, Exercise, Observation
-from helpers.instructor.hidden import HIDDEN_SEEDS
+from helpers.grade.hidden import HIDDEN_SEEDS
 from tests.checks.right import right_answers
 from tests.checks.table import Table, as_far_as_right, stub, tells, verdict
 

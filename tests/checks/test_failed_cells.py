@@ -14,7 +14,7 @@ from traitlets.config import Config
 import helpers
 from helpers.checks import find
 from helpers.checks.check import known_status
-from helpers.instructor.hidden import require
+from helpers.grade.hidden import require
 from helpers.notebook import failed_cells
 from helpers.notebook.failed_cells import Cells, defined
 

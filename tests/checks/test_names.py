@@ -11,8 +11,8 @@ from typing import Any
 
 from helpers.checks import algorithm, everything
 from helpers.checks.spec import Exercise
-from helpers.instructor.build import ROOT, notebooks
-from helpers.instructor.build_notebook import code_cells, read
+from helpers.course.build.notebook import code_cells, read
+from helpers.course.build.run import ROOT, notebooks
 from helpers.rooms import rooms
 
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

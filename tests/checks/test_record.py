@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from helpers import cli
 from helpers import rooms as index
 from helpers.checks import everything
+from helpers.course import cli
+from helpers.course.setup import places
 from helpers.notebook import record
 from helpers.notebook.standing import next_lesson, standings, together
 from helpers.rooms import Entry
-from helpers.setup import places
 
 TWO = index.index()["02"]
 
@@ -61,7 +61,7 @@ COPIED = shutil.ignore_patterns("__pycache__", "algorithms", "instructor", "expe
 CHECKED = """\
 from helpers.notebook import record
 from helpers.rooms import index
-from helpers.setup.places import ROOT
+from helpers.course.setup.places import ROOT
 
 assert ROOT.name == "course" and record.note("02.1", "passed", index()["02"])
 """
@@ -90,7 +90,7 @@ def test_it_outlives_an_update_a_rebuilt_lesson_and_a_moved_folder(
     shutil.copy(places.ROOT / "lessons" / "02_messages.ipynb", course / "lessons")
     moved.parent.mkdir()
     course.rename(moved)
-    told = json.loads(in_copy(moved, "-m", "helpers.cli", "progress", "--json"))
+    told = json.loads(in_copy(moved, "-m", "helpers.course.cli", "progress", "--json"))
     assert told["total"]["done"] == 1 and told["file"] == str(kept)
     assert told["next"]["exercise"] == "02.2"
 

@@ -11,7 +11,7 @@ from helpers.checks.known import said
 from helpers.checks.released import left_out
 from helpers.checks.spec import Case, Observation, WrongAnswer, first_said
 from helpers.checks.table import Answers, TableError, wrong_answers
-from helpers.instructor.release.pack import blind
+from helpers.grade.release.pack import blind
 from helpers.rooms import folder
 
 SPEC = folder("02") / "exercises" / "broadcast.py"

@@ -12,9 +12,9 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
 from nbformat.v4 import new_code_cell, new_notebook
 
-from helpers.instructor.build import notebooks
-from helpers.instructor.build_notebook import code_cells, execute, read
-from helpers.instructor.new import TEMPLATE
+from helpers.course.build.new import TEMPLATE
+from helpers.course.build.notebook import code_cells, execute, read
+from helpers.course.build.run import notebooks
 from helpers.notebook.record import SWITCH, Answer, load, note
 from helpers.notebook.standing import Standing
 from helpers.notebook.top import NOT_KEPT, Neighbour, _told, as_html, as_text

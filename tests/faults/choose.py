@@ -29,7 +29,7 @@ PACKAGES = {
     "algorithms": ("lessons/*/algorithms/*.py",),
     "engines": ("engine/**/*.py",),
     "exercises": ("lessons/*/exercises/*.py", "checks/**/*.py"),
-    "instructor": ("instructor/**/*.py",),
+    "grading": ("grade/**/*.py", "course/build/**/*.py"),
 }
 KINDS = ("sign", "missing wait", "off by one", "dropped message")
 COUNT = 20

@@ -230,21 +230,21 @@ FORGED = {
         wrong("scatter", "batch"),
     ),
     "an observation of its own": (
-        "from helpers.worker import child\n"
+        "from helpers.grade.worker import child\n"
         "child.as_data = lambda seen: {'trouble': '', 'kind': '', 'text': '', 'line': 0, "
         "'values': [{'tuple': [0.0, 0.0]}]}",
         "fit",
         wrong("fit"),
     ),
     "nobody is late": (
-        "from helpers.worker.remote_comm import RemoteComm\n"
+        "from helpers.grade.worker.remote_comm import RemoteComm\n"
         "RemoteComm.compute = lambda self, seconds: None",
         "all_reduce_shared",
         "def all_reduce_shared(comm, buffers):\n    total = sum(buffers)\n"
         "    buffers[comm.rank].copy_(total)\n",
     ),
     "barriers that nobody waits at": (
-        "from helpers.worker.remote_comm import RemoteComm\n"
+        "from helpers.grade.worker.remote_comm import RemoteComm\n"
         "RemoteComm.pass_by = lambda self, *its: None",
         "all_reduce_shared",
         "def all_reduce_shared(comm, buffers):\n    comm.barrier()\n    total = sum(buffers)\n"
@@ -273,8 +273,8 @@ FORGED = {
         "def fit(sizes, seconds):\n    if os.fork():\n        os._exit(0)\n    return 0.0, 0.0\n",
     ),
     "a case that is always the last": (
-        "from helpers.worker import child\nchild._case = lambda message: child.Case('', (([1.0], "
-        "[1.0]),), 1, {})",
+        "from helpers.grade.worker import child\nchild._case = lambda message: child.Case('', "
+        "(([1.0], [1.0]),), 1, {})",
         "fit",
         wrong("fit", "(0.0, 1.0)"),
     ),
@@ -295,7 +295,7 @@ def forged(name: str) -> Attack:
 def sums_beside_a_backward_that_is_never_over() -> Attack:
     """Sums after backward, of which the grader is never told that it has ended."""
     code = (
-        "import torch\nfrom helpers.worker.remote_comm import HandsOf\n\n\n"
+        "import torch\nfrom helpers.grade.worker.remote_comm import HandsOf\n\n\n"
         "def overlap(comm, buckets, reduce):\n"
         "    HandsOf.backward_ended = HandsOf.finished = lambda self: None\n\n"
         "    def finish():\n        for bucket in buckets:\n"

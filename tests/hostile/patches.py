@@ -34,7 +34,7 @@ def helpers_pass_everything():
     import helpers
     from helpers.checks import spec
     from helpers.checks.drives import calling
-    from helpers.worker import encoding
+    from helpers.grade.worker import encoding
 
     passed = spec.Verdict("passed")
     helpers.check = lambda *args: passed
@@ -51,13 +51,13 @@ def helpers_pass_everything():
 
 
 def encoding_gives_what_is_wanted():
-    from helpers.worker import child, encoding
+    from helpers.grade.worker import child, encoding
 
     child.encode = encoding.encode = lambda value: {"other": "passed"}
 
 
 def child_answers_for_itself():
-    from helpers.worker import child
+    from helpers.grade.worker import child
 
     def call(self, message, line):
         line.over({"trouble": "", "kind": "", "text": "", "line": 0, "values": [[True]]})
@@ -114,7 +114,7 @@ def clocks():
 
 
 def comm_that_counts_nothing():
-    from helpers.worker import remote_comm
+    from helpers.grade.worker import remote_comm
 
     true = remote_comm.Line.tell
 

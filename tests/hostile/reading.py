@@ -43,13 +43,13 @@ def importing_specs():
         "helpers.lessons.messages.exercises.scatter",
         "helpers.lessons.data_parallel.exercises",
         "helpers.lessons.data_parallel.exercises.average",
-        "helpers.instructor",
-        "helpers.instructor.judge",
-        "helpers.instructor.grades",
+        "helpers.grade.judge",
+        "helpers.grade.judge",
+        "helpers.grade.grades",
         "helpers.lessons.messages.algorithms.cost_model",
         "helpers.lessons.messages.algorithms.collectives",
         "helpers.lessons.data_parallel.algorithms.data_parallel",
-        "helpers.cli",
+        "helpers.course.cli",
     ):
         try:
             found.append(importlib.import_module(name))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 def main() -> None:
     """Grade until the input ends."""
-    from helpers.instructor.judge import Budgets, Judge
+    from helpers.grade.judge import Budgets, Judge
 
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

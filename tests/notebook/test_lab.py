@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from jupyter_client import BlockingKernelClient
 
-from helpers.setup import state
-from helpers.setup.places import ROOT
+from helpers.course.setup import state
+from helpers.course.setup.places import ROOT
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import releases
 
-from helpers.setup import system
+from helpers.course.setup import system
 from tests import kernel_ports
 
 TOKEN = "only-for-this-walk"
@@ -148,7 +148,7 @@ def jupyterlab(unpacked: Path, home: Path) -> Iterator[str]:
     home.mkdir()
     kernel_ports.of_a_server(home)
     port = kernel_ports.free_port()
-    command = [sys.executable, "-m", "helpers.cli", "lab", "--no-browser", f"--port={port}"]
+    command = [sys.executable, "-m", "helpers.course.cli", "lab", "--no-browser", f"--port={port}"]
     private = {"JUPYTER_TOKEN": TOKEN, "HOME": str(home)}
     with subprocess.Popen(
         [*command, "--LabApp.expose_app_in_browser=True"],

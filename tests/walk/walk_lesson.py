@@ -22,8 +22,8 @@ from helpers.checks import find, of_lesson
 from helpers.checks.check import judged
 from helpers.checks.judging import judge_all
 from helpers.checks.spec import Exercise, WrongAnswer
-from helpers.instructor.build_lesson import CHECK_ID, number_of
-from helpers.instructor.build_notebook import code_cells
+from helpers.course.build.lesson import CHECK_ID, number_of
+from helpers.course.build.notebook import code_cells
 from tests.hints import is_its_own
 
 ELSEWHERE = "This is what the cell showed on another machine"

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
-from helpers.setup.places import ROOT
+from helpers.course.setup.places import ROOT
 
 FOLDER = ROOT / "cluster"
 NAMES = {"slurm": "run.slurm", "torchrun": "torchrun.sh", "horovod": "horovodrun.sh"}

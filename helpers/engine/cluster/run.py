@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from helpers.course.setup.places import ROOT, cache
 from helpers.engine.cluster import files, slurm
 from helpers.engine.cluster.folder import Plan, RunFolder
 from helpers.engine.cluster.follow import Follower
@@ -30,7 +31,6 @@ from helpers.engine.errors import RunError, RunInterrupted
 from helpers.engine.processes import pack_function
 from helpers.engine.trace import Results
 from helpers.engine.wire import Parcel
-from helpers.setup.places import ROOT, cache
 
 LAUNCHERS = ("slurm", "torchrun", "horovod")
 START_SECONDS = 300.0  # for the ranks to come up: frameworks load slowly from a shared disk

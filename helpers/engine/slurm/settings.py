@@ -12,8 +12,8 @@ import socket
 import time
 from pathlib import Path
 
+from helpers.course.setup.machine import usable_memory
 from helpers.engine.cluster.place import free_ports
-from helpers.setup.machine import usable_memory
 
 NODES = ("n1", "n2")
 CPUS = 8  # that each node says it has: eight ranks may start on it, whatever the machine has

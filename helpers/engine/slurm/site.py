@@ -24,9 +24,9 @@ from pathlib import Path
 
 import psutil
 
+from helpers.course.setup import places, system
+from helpers.course.setup.lock import locked
 from helpers.engine.slurm import settings
-from helpers.setup import places, system
-from helpers.setup.lock import locked
 
 GUARD = "helpers.engine.guard"
 TRIES = 3  # another process may take a port between our choosing and SLURM's listening

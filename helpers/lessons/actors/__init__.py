@@ -23,7 +23,7 @@ NAMES: Names = {
     "helpers.notebook.predict": ("predict",),
     "helpers.notebook.tables": ("table",),
     "helpers.notebook.widgets": ("explore",),
-    "helpers.setup.machine": ("usable_cores",),
+    "helpers.course.setup.machine": ("usable_cores",),
 }
 
 __getattr__, __dir__ = handed_out(__name__, NAMES)

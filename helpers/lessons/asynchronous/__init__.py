@@ -30,7 +30,7 @@ NAMES: Names = {
     "helpers.notebook.progress": ("progress",),
     "helpers.notebook.tables": ("table",),
     "helpers.notebook.widgets": ("explore",),
-    "helpers.setup.machine": ("usable_cores",),
+    "helpers.course.setup.machine": ("usable_cores",),
 }
 
 __getattr__, __dir__ = handed_out(__name__, NAMES)

@@ -33,7 +33,7 @@ NAMES: Names = {
     "helpers.notebook.predict": ("predict",),
     "helpers.notebook.tables": ("table",),
     "helpers.notebook.widgets": ("explore",),
-    "helpers.setup.state": ("horovod_missing",),
+    "helpers.course.setup.state": ("horovod_missing",),
 }
 
 __getattr__, __dir__ = handed_out(__name__, NAMES)

@@ -19,10 +19,10 @@ import psutil
 import pytest
 
 import helpers
+from helpers.course.setup.state import horovod_missing
 from helpers.engine.comm import Comm
 from helpers.engine.errors import JobCancelled, NodeDied, RankDied, RankFailed, RunInterrupted
 from helpers.engine.slurm.site import Site
-from helpers.setup.state import horovod_missing
 from tests.slurm import kill_node, needs_slurm, nothing_left, site_for_a_test
 
 pytestmark = pytest.mark.real

@@ -14,10 +14,10 @@ import jsonschema
 import pytest
 import yaml
 
+from helpers.course.setup.places import ROOT
 from helpers.engine.cluster.files import filled
 from helpers.engine.cluster.place import free_ports
 from helpers.engine.slurm.site import Site
-from helpers.setup.places import ROOT
 from tests.slurm import needs_slurm, nothing_left, site_for_a_test, typed
 
 slurm = site_for_a_test

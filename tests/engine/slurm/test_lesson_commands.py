@@ -8,9 +8,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from helpers.course.setup.places import ROOT
+from helpers.course.setup.state import horovod_missing
 from helpers.engine.slurm.site import Site
-from helpers.setup.places import ROOT
-from helpers.setup.state import horovod_missing
 from tests.slurm import needs_slurm, nothing_left, site_for_a_test, typed
 
 slurm = site_for_a_test

@@ -193,6 +193,8 @@ def test_a_site_that_cannot_start_says_why_and_leaves_nothing(
 
 
 def test_without_slurm_it_says_how_to_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("helpers.setup.system.missing_slurm_tools", lambda: ["SLURM", "munge"])
+    monkeypatch.setattr(
+        "helpers.course.setup.system.missing_slurm_tools", lambda: ["SLURM", "munge"]
+    )
     with pytest.raises(sites.SiteFailed, match=r"SLURM and munge missing: .*install"):
         sites.start(tied=True)

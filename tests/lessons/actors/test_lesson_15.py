@@ -7,7 +7,7 @@ from typing import Any
 
 import helpers
 from helpers.checks import find
-from helpers.instructor.hidden import HIDDEN_SEEDS
+from helpers.grade.hidden import HIDDEN_SEEDS
 from tests.checks.table import Table
 
 SECONDS = [[1.0] * 4] * 3

@@ -9,8 +9,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from helpers.instructor.build_notebook import execute
-from helpers.instructor.judge.report import TEXTS, typed_number
+from helpers.course.build.notebook import execute
+from helpers.grade.judge.report import TEXTS, typed_number
 
 SOLUTION = Path(__file__).parents[3] / "solutions" / "18_capstone.ipynb"
 # Cells before the report that its cells need.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import torch
 
 import helpers
-from helpers.setup.machine import usable_cores
+from helpers.course.setup.machine import usable_cores
 
 Result = TypeVar("Result")
 _MOST = 8  # processes: each has a copy of what the function refers to

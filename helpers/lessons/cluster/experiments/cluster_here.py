@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from helpers.course.setup.places import ROOT
 from helpers.engine.cluster import files
 from helpers.engine.cluster.run import found_run
 from helpers.engine.slurm import site as sites
 from helpers.engine.trace import Results
-from helpers.setup.places import ROOT
 
 ASK_SECONDS = 30.0
 SITES = "course-slurm-"  # how the folders of the course's own SLURMs are called

@@ -7,10 +7,10 @@ import sys
 
 import psutil
 
+from helpers.course.setup.state import horovod_missing
 from helpers.engine.errors import RunError
 from helpers.lessons.cluster.experiments.elastic_job import Elastic, Launcher, through_kills
 from helpers.lessons.cluster.experiments.elastic_nodes import Command, Nodes, kill_tree
-from helpers.setup.state import horovod_missing
 
 HOSTS = ("localhost", "127.0.0.1")  # two names of this machine, two hosts to Horovod
 INTERFACE = "lo0" if sys.platform == "darwin" else "lo"

@@ -1,1 +1,0 @@
-"""What the commands of `./course` do, one file a command."""

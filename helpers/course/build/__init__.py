@@ -1,0 +1,1 @@
+"""From `solutions/` to `lessons/`, and a new lesson's skeleton."""

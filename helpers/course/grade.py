@@ -1,0 +1,149 @@
+"""`./course grade`: what the instructor types, and what they are told."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Sequence
+
+from helpers.course.paths import typed
+from helpers.course.setup.machine import usable_cores
+from helpers.grade.discover import SEVERAL
+from helpers.grade.grades import Mode
+from helpers.grade.run import Grading
+from helpers.grade.run import grade as run
+from helpers.grade.sandbox import missing
+from helpers.grade.statistics import statistics
+from helpers.grade.watch import watch as watch_folder
+from helpers.grade.wish import GradingError, Wish
+
+WRONG = 2  # the exit status where grading cannot begin
+SOME_FAILED = 1
+MOST_CHOICES = 10  # lines about which notebook was taken
+MOST_NAMES = 5  # of submissions that were not judged in full
+
+
+def grade(
+    what: Sequence[str],
+    lesson: str | None,
+    out: str | None,
+    jobs: int | None,
+    shard: str,
+    sandbox: Mode,
+    roster: str | None,
+    key: str | None,
+    mistakes: str | None,
+    watch: bool,
+    until_idle: float | None,
+) -> int:
+    """Grade a folder, watch one or compare terms; returns the exit status."""
+    try:
+        if until_idle is not None and not watch:
+            raise GradingError("--until-idle says when a watch ends: give --watch, too.")
+        if watch and (what[0] == "stats" or shard != "1/1"):
+            raise GradingError("--watch is for one whole folder of submissions.")
+        if what[0] == "stats":
+            terms, where = [typed(term) for term in what[1:]], typed(out) if out else None
+            print(*statistics(terms, where), sep="\n")
+            return 0
+        if out is None:
+            raise GradingError("Say where the grades go, for instance --out GRADES.")
+        if len(what) > 1:
+            raise GradingError(f"Name one folder of submissions, not {len(what)}.")
+        if not re.fullmatch(r"\d{1,2}", lesson or ""):
+            raise GradingError("Say which lesson it is by its number, for instance --lesson 03.")
+        part = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", shard)
+        if not part or int(part[1]) > int(part[2]):
+            raise GradingError(f"--shard is {shard!r}; write I/N, such as 1/8 for the first of 8.")
+        if sandbox == "bubblewrap" and (lack := missing()):
+            raise GradingError(lack)
+        number = str(lesson).zfill(2)
+        wish = Wish(
+            typed(what[0]),
+            number,
+            typed(out),
+            jobs or max(1, int(usable_cores())),
+            sandbox,
+            (int(part[1]), int(part[2])),
+            typed(roster) if roster else None,
+            typed(key) if key else None,
+            _mistakes(mistakes, number) if mistakes else "",
+        )
+        return _watch(wish, until_idle) if watch else _grade(wish)
+    except GradingError as error:
+        print(error, file=sys.stderr)
+        return WRONG
+    except KeyboardInterrupt as stopped:
+        print(f"\nInterrupted. {stopped} Run the same command to go on.", file=sys.stderr)
+        return 130
+    except OSError as error:  # a full disk, a file that somebody else owns
+        print(
+            f"{error.strerror}: {error.filename or out or ''}. What is graded stays graded: put "
+            "that right and run the same command to go on.",
+            file=sys.stderr,
+        )
+        return WRONG
+
+
+def _mistakes(table: str, lesson: str) -> str:
+    from helpers.grade.mistakes import read
+
+    return read(typed(table), lesson)
+
+
+def _grade(wish: Wish) -> int:
+    done = run(wish)
+    count, (number, of) = len(done.sheet().entries), wish.shard
+    part = f" in part {number} of {of}" if of > 1 else ""
+    print(
+        f"{count} submissions{part}: {done.graded} graded, {done.cached} unchanged since an "
+        "earlier run."
+    )
+    if part:
+        print("When all parts are graded, the same command without --shard writes the reports.")
+    else:
+        print(f"Grades: {wish.out / 'grades.csv'}\nThe class: {wish.out / 'class.html'}")
+    return SOME_FAILED if _tell(done) else 0
+
+
+def _watch(wish: Wish, until_idle: float | None) -> int:
+    def say(line: str) -> None:
+        print(time.strftime("%H:%M:%S"), line, flush=True)
+
+    print(
+        f"Watching {wish.folder}; Ctrl-C ends it. The class: {wish.out / 'class.html'}", flush=True
+    )
+    done = watch_folder(wish, say, until_idle)
+    print(f"{len(done.sheet().entries)} submissions: {done.graded} graded since this began.")
+    _tell(done)
+    return 0
+
+
+def _tell(done: Grading) -> bool:
+    """Say what is to be known of all grades, and which notebook was taken where there were several;
+    whether any submission was not judged in full."""
+    sheet = done.sheet()
+    if sheet.stamp:
+        print(sheet.stamp)
+    several = [one for one in sheet.entries if one.taken or one.grade.note.startswith(SEVERAL)]
+    for one in several[:MOST_CHOICES]:
+        print(f"{one.grade.submission}: {one.taken or one.grade.note}")
+    if len(several) > MOST_CHOICES:
+        print(f"So it is at {len(several) - MOST_CHOICES} more; the page of the class has all.")
+    names = [entry.grade.submission for entry in sheet.not_judged]
+    if names:
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        print(
+            f"Not judged in full: {len(names)} ({', '.join(names[:MOST_NAMES])}{more}). That says "
+            "nothing about the answers. Run the same command, which asks these again, or give "
+            f"points by hand in {done.out / 'overrides.csv'}.",
+            file=sys.stderr,
+        )
+    if done.failed:
+        print(
+            f"At {len(done.failed)} of them the grader itself failed ({', '.join(done.failed)}); "
+            f"{done.out / 'run' / 'slots.log'} says how.",
+            file=sys.stderr,
+        )
+    return bool(names)

@@ -1,0 +1,1 @@
+"""`./course test`: which tests a change reaches, and running them in two parts."""

@@ -1,0 +1,1 @@
+"""What an instructor uses: what students get, what they hand in, and the grades for it."""

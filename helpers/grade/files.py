@@ -1,0 +1,119 @@
+"""Names and files: what strangers named, shown safely, and files that are never half written."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from helpers.grade.wish import GradingError
+
+SLUG_LENGTH = 40
+# Control characters, and those that turn the direction of a text.
+HIDDEN = "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
+BUT_LINES = rf"(?![\n\t]){HIDDEN}"
+# What begins a formula, and what such a program skips before one (OWASP, "CSV injection").
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# What `file_name` makes, and what is half written of it.
+OURS = re.compile(r"\.?[a-z0-9-]+-[0-9a-f]{8}(-\d+)?(\.html)?(\.tmp)?")
+
+
+def printable(text: str, lines: bool = False) -> str:
+    r"""Text that any file and any page can hold: what cannot be shown is written as `\n`, `\udc80`.
+
+    lines: whether line ends and tabs stay.
+    """
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return re.sub(
+        BUT_LINES if lines else HIDDEN,
+        lambda found: found[0].encode("unicode_escape").decode("ascii"),
+        text,
+    )
+
+
+def formula_safe(cell: str) -> str:
+    """A cell that a spreadsheet shows and does not compute: an apostrophe before a formula."""
+    return f"'{cell}" if cell.startswith(FORMULA) else cell
+
+
+def everywhere_printable(value: Any) -> Any:
+    """The same plain data with every text in it `printable`, line ends kept."""
+    if isinstance(value, str):
+        return printable(value, lines=True)
+    if isinstance(value, dict):
+        return {key: everywhere_printable(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [everywhere_printable(one) for one in value]
+    return value
+
+
+def file_name(raw: str) -> str:
+    """What a submission's files are called: a slug of its name, and 8 digits of its digest."""
+    plain = unicodedata.normalize("NFKD", raw.encode("utf-8", "replace").decode("utf-8"))
+    slug = re.sub(r"[^a-z0-9]+", "-", plain.encode("ascii", "ignore").decode().lower()).strip("-")
+    digest = hashlib.sha256(os.fsencode(raw)).hexdigest()[:8]
+    return f"{slug[:SLUG_LENGTH].rstrip('-') or 'submission'}-{digest}"
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file as a whole or not at all, whenever this process is killed.
+
+    What is there already is let be.
+    """
+    if path.is_file() and path.read_bytes() == data:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_bytes(data)
+    os.replace(temporary, path)
+
+
+def as_json(data: Any) -> bytes:
+    """Plain data as JSON bytes, always the same for the same data."""
+    return (json.dumps(data, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode("utf-8")
+
+
+def keep_only(folder: Path, names: set[str]) -> None:
+    """Remove what earlier runs left in a folder of pages: half-written files, and other students'.
+
+    Only names that `file_name` makes are touched.
+    """
+    for found in folder.iterdir() if folder.is_dir() else ():
+        if found.name in names or not OURS.fullmatch(found.name):
+            continue
+        if found.is_dir() and not found.is_symlink():
+            shutil.rmtree(found)
+        else:
+            found.unlink()
+
+
+@contextlib.contextmanager
+def owned(out: Path, shared: bool = False) -> Iterator[None]:
+    """Hold OUT, so that no second grader writes in it. Raises GradingError where one does.
+
+    shared: others may hold it, too, who share it. The system releases the lock when its holder
+    ends, however it ends.
+    """
+    import fcntl
+
+    run = out / "run"
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        lock = open(run / "lock", "ab")  # noqa: SIM115
+    except OSError as error:
+        raise GradingError(f"{out} cannot be written ({error.strerror}).") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_NB | (fcntl.LOCK_SH if shared else fcntl.LOCK_EX))
+        except BlockingIOError:
+            raise GradingError(
+                f"Another grader is at work in {out}; wait until it is done, or name another --out."
+            ) from None
+        yield

@@ -1,1 +1,0 @@
-"""What an instructor uses: building the lessons from their solutions."""

@@ -1,5 +1,0 @@
-"""`./course site`: the rendered course as static pages, without answers."""
-
-from helpers.instructor.site.build import build_site
-
-__all__ = ["build_site"]

@@ -1,5 +1,0 @@
-"""Set the course up on a fresh machine, with nothing but Python's standard library.
-
-`./course` runs `python -m helpers.setup`, which makes sure that everything is installed and then
-hands over to `helpers.cli`. Nothing here imports a package that has to be installed first.
-"""

@@ -1,0 +1,226 @@
+"""Cells that were deleted, doubled, split, moved, renamed or broken; cells that end the process."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from submissions import code_cells, solution, untouched, write
+
+from helpers.engine import own_time
+from helpers.grade.grades import ExerciseGrade
+from helpers.grade.judge import Budgets, Graded, Judge
+from helpers.grade.judge.budgets import BUDGETS
+from helpers.grade.sandbox import missing
+from helpers.notebook.record import SWITCH
+from tests.grade.judge.here import Judges
+
+MISSING = missing()
+pytestmark = [pytest.mark.real, pytest.mark.skipif(bool(MISSING), reason=MISSING or "")]
+
+SHORT = Budgets(step=4.0, call=4.0)  # of its own time, where something does not end
+SOLUTION = code_cells(solution("02"))
+FULL = 15.0
+
+
+@pytest.fixture
+def judge(judges: Judges) -> Judge:
+    return judges("02")
+
+
+@pytest.fixture
+def short(judge: Judge) -> Iterator[None]:
+    """Without much patience, for what will not end."""
+    judge.budgets = SHORT
+    yield
+    judge.budgets = BUDGETS
+
+
+@pytest.fixture
+def graded(judge: Judge, tmp_path: Path):
+    def grade(*sources: str) -> Graded:
+        return judge.grade(write(tmp_path / "it.ipynb", sources), "ada", 4711)
+
+    return grade
+
+
+def one(found: Graded, number: str) -> ExerciseGrade:
+    return next(e for e in found.grade.exercises if e.number == number)
+
+
+def test_order_doubles_stubs_and_what_is_no_python_do_no_harm(
+    graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(SWITCH)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    stubs = code_cells(untouched("02"))
+    split = [part for source in SOLUTION for part in source.split("\n\n\n")]
+    extra = ["%matplotlib inline\n!ls", "%%time\nx = 1", "%%bash\nrm -rf /", "help?", "1 +"]
+    cells = [*stubs, *SOLUTION, *split, *extra, *stubs]
+    random.Random(1).shuffle(cells)
+    assert graded(*cells).grade.total == FULL
+    # Its cells call helpers.lesson and helpers.check: grading is nobody's progress.
+    assert not (tmp_path / "data").exists()
+
+
+def test_each_ending_is_told_and_costs_its_exercise_alone(graded, short) -> None:
+    exits = "import os\n\n\ndef broadcast_tree(comm, tensor, root):\n    os._exit(0)\n"
+    endless = "def fit(sizes, seconds):\n    while True:\n        pass\n"
+    raises = "all_reduce_shared = {}['nothing']"
+    gone = r"def (scatter|broadcast_tree|fit|all_reduce_shared)"
+    others = [s for s in SOLUTION if not re.search(gone, s)]
+    found = graded(*others, exits, endless, raises)
+    told = {e.number: e.outcome for e in found.grade.exercises}
+    assert told == {
+        "02.1": "missing",
+        "02.2": "crashed",
+        "02.3": "passed",
+        "02.4": "time-out",
+        "02.5": "error",
+    }
+    assert "`scatter`" in one(found, "02.1").reason
+    assert "KeyError" in one(found, "02.5").hint
+    assert found.grade.total == one(found, "02.3").max and found.crashes == 2
+
+
+def test_statements_that_end_or_stall_the_process_are_skipped(graded, short) -> None:
+    spin = "def spin():\n    while True:\n        pass\n\n\nfit = spin()"
+    crash = "import ctypes\n\n\ndef gone():\n    ctypes.string_at(0)\n\n\nscatter = gone()"
+    others = [s for s in SOLUTION if "def scatter" not in s and "def fit" not in s]
+    found = graded(spin, crash, *others)
+    told = [e.outcome for e in found.grade.exercises]
+    assert told == ["crashed", "passed", "passed", "time-out", "passed"] and found.crashes == 2
+
+
+@pytest.mark.thorough
+def test_the_last_definition_counts(graded) -> None:
+    wrong = "def fit(sizes, seconds):\n    return 0.0, 0.0\n"
+    assert one(graded(*SOLUTION, wrong), "02.4").outcome == "wrong"
+    assert one(graded(wrong, *SOLUTION), "02.4").outcome == "passed"
+
+
+@pytest.mark.thorough
+def test_an_answer_may_use_what_other_cells_define(graded) -> None:
+    source = next(s for s in SOLUTION if "def fit" in s).replace("def fit(", "def inner_fit(")
+    cells = [
+        "import torch\nSETTINGS = {}\nlayers = []",
+        "SETTINGS['factor'] = 1.0\nlayers.append(2)",
+        source,
+        "class Fits:\n    inner = staticmethod(inner_fit)",
+        "def fit(sizes, seconds):\n    assert layers == [2]\n"
+        "    a, b = Fits.inner(sizes, seconds)\n    return a * SETTINGS['factor'], b",
+    ]
+    assert one(graded(*cells), "02.4").outcome == "passed"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "made",
+    [
+        "fit = lambda *both: inner(*both)",
+        "class Fit:\n    def __call__(self, sizes, seconds):\n        return inner(sizes, seconds)"
+        "\n\n\nfit = Fit()",
+    ],
+)
+def test_an_answer_may_be_made_in_any_way(graded, made: str) -> None:
+    source = next(s for s in SOLUTION if "def fit" in s).replace("def fit(", "def inner(")
+    stub = next(s for s in code_cells(untouched("02")) if "def fit" in s)
+    wrong = "def inner(sizes, seconds):\n    return 0.0, 0.0\n"
+    assert one(graded("import torch", source, made, stub), "02.4").outcome == "passed"
+    assert one(graded("import torch", stub, source, made), "02.4").outcome == "passed"
+    assert one(graded("import torch", stub, wrong, made), "02.4").outcome == "wrong"
+
+
+@pytest.mark.thorough
+def test_what_is_no_function_is_told_as_such(graded) -> None:
+    found = one(graded("import torch", "fit = 1.5"), "02.4")
+    assert (found.outcome, found.points) == ("error", 0)
+    assert found.reason == "`fit` is no function: cell 2 makes it a float."
+
+
+@pytest.mark.thorough
+def test_annotations_may_be_put_off(graded) -> None:
+    plain = "def fit(sizes: NoSuchType, seconds: Neither):\n    return 1, 2"
+    assert one(graded(plain), "02.4").outcome == "error"
+    assert one(graded("from __future__ import annotations", plain), "02.4").outcome == "wrong"
+
+
+@pytest.mark.thorough
+def test_a_syntax_error_is_told_with_its_cell_and_line(graded) -> None:
+    found = one(graded("import torch", "def fit(sizes, seconds):\n    return (1,\n"), "02.4")
+    assert (found.outcome, found.points) == ("error", 0)
+    assert "Cell 2" in found.hint and "SyntaxError" in found.hint
+
+
+def without(function: str) -> list[str]:
+    return [s for s in SOLUTION if f"def {function}" not in s]
+
+
+@pytest.mark.thorough
+def test_a_notebook_whose_every_cell_crashes_is_given_up(graded) -> None:
+    crash = (
+        "import os\n\n\ndef {0}(*a):\n    pass\n\n\nos._exit(0) if {0} else None\n{0} = os._exit(1)"
+    )
+    cells = [crash.format(f"scatter{n}") + f"\nscatter = scatter{n}" for n in range(9)]
+    found = graded(*cells)
+    assert one(found, "02.1").outcome == "crashed"
+    assert found.grade.total == 0
+
+
+@pytest.mark.thorough
+def test_a_submission_that_uses_up_its_time_ends(judge: Judge, short: None, tmp_path: Path) -> None:
+    sleepy = "import time\n\n\ndef {}(*args):\n    time.sleep(60)\n"
+    names = ["scatter", "broadcast_tree", "all_reduce_ring", "fit", "all_reduce_shared"]
+    path = write(tmp_path / "slow.ipynb", [sleepy.format(name) for name in names])
+    judge.budgets = Budgets(step=2, cells=6, call=2, exercise=4, submission=5)
+    found = judge.grade(path, "ada", 5)
+    assert {e.outcome for e in found.grade.exercises} == {"time-out"}
+    assert found.grade.exercises[-1].mistake == "no time left"
+
+
+@pytest.mark.thorough
+def test_tampered_metadata_and_an_old_format_change_nothing(judge: Judge, tmp_path: Path) -> None:
+    notebook = nbformat.read(solution("02"), 4)
+    for cell in notebook.cells:
+        cell.metadata = {"nbgrader": {"points": 1000, "grade": True, "grade_id": "x"}, "tags": [1]}
+        cell.pop("id", None)
+    notebook.metadata = {"kernelspec": {"name": "bash", "display_name": 3}, "language_info": []}
+    path = tmp_path / "tampered.ipynb"
+    path.write_text(json.dumps(notebook))
+    assert judge.grade(path, "ada", 3).grade.total == FULL
+    old = nbformat.convert(nbformat.read(solution("02"), 4), 3)
+    path.write_text(nbformat.v3.writes_json(old))
+    assert judge.grade(path, "ada", 3).grade.total == FULL
+
+
+@pytest.mark.parametrize(
+    ("then", "outcome"),
+    [
+        ("return batch", "wrong"),
+        pytest.param("batch = None", "error", marks=pytest.mark.thorough),
+        pytest.param("time.sleep(60)", "time-out", marks=pytest.mark.thorough),
+    ],
+)
+def test_an_answer_that_is_right_on_the_virtual_clock_alone_is_found(graded, then, outcome) -> None:
+    source = next(s for s in SOLUTION if "def scatter" in s).replace("def scatter(", "def inner(")
+    telling = (
+        "import time\n\n\ndef scatter(comm, batch, rows, width):\n"
+        f"    if 'Remote' not in type(comm).__name__:\n        {then}\n"
+        "    return inner(comm, batch, rows, width)\n"
+    )
+    found = one(graded(*without("scatter"), source, telling), "02.1")
+    assert (found.outcome, found.mistake) == (outcome, "differs on real ranks")
+
+
+def test_the_last_patience_decides_nothing(graded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_time, "PATIENCE", 0.1)
+    monkeypatch.setattr(own_time, "_ASLEEP", "")  # as where nobody can see that it sleeps
+    found = graded(*SOLUTION, "import time\n\ndef fit(sizes, seconds):\n    time.sleep(600)\n")
+    assert one(found, "02.4").outcome == "not judged"
+    # So short a patience may be too short for others, too: it never calls one wrong.
+    assert {e.outcome for e in found.grade.exercises} <= {"passed", "not judged"}
