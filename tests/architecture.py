@@ -26,18 +26,21 @@ Edges = Mapping[str, set[str]]
 # down only.
 LAYERS: tuple[dict[str, tuple[float, str]], ...] = (
     {"tests": (0, "pytest, by folder as here")},
-    {"benchmarks": (-4, "./course bench"), "course": (0, "what ./course does")},
-    {"grade": (-2, "release, judge, report")},
-    {"build": (-4, "lessons from solutions"), "worker": (0, "inside the sandbox")},
-    {"lessons": (2, "a room a lesson")},
+    {"course": (-2, "what ./course does"), "benchmarks": (4, "./course bench")},
+    {"grade": (-3, "release, judge, report")},
+    {
+        "worker": (-4, "inside the sandbox"),
+        "build": (0, "lessons from solutions"),
+        "lessons": (4, "a room a lesson"),
+    },
     {"checks": (0, "what a spec is, judging")},
     {"notebook": (2, "figures, widgets, progress")},
     {"engine": (0, "processes, hosts, a clock"), "rooms": (4, "where lessons are")},
     {"setup": (0, "the installation")},
 )
 ALT = (
-    "The packages of the course in nine layers, with an arrow from each to those that it imports. "
-    "From the top: tests; benchmarks and course; grade; build and worker; lessons; checks; "
+    "The packages of the course in eight layers, with an arrow from each to those that it imports. "
+    "From the top: tests; course and benchmarks; grade; worker, build and lessons; checks; "
     "notebook; engine and rooms; setup. All arrows point down."
 )
 
@@ -111,7 +114,7 @@ def draw(of: Edges, path: Path = FIGURE) -> None:
                 axes.text(x, y - 0.15, does, ha="center", va="center", size=8.5)
         for name, other in drawn(of):
             (x, y), (to, end) = places[name], places[other]
-            start = (x + 0.41 * (to - x), y - height / 2)
+            start = (x + max(-1.5, min(1.5, 0.41 * (to - x))), y - height / 2)
             stop = (to - 0.15 * (to - x), end + height / 2)
             arrow = {"arrowstyle": "-|>", "color": BLUE, "shrinkA": 0, "shrinkB": 0}
             axes.annotate("", stop, start, arrowprops=arrow)

@@ -57,7 +57,7 @@ def test_what_has_passed_stays_passed(kept: Path) -> None:
     assert (two.done, two.points, two.slipped) == (1, TWO[0].points, ["02.1"])
 
 
-COPIED = shutil.ignore_patterns("__pycache__", "algorithms", "instructor", "experiments", "figures")
+COPIED = shutil.ignore_patterns("__pycache__", "algorithms", "grade", "experiments", "figures")
 CHECKED = """\
 from helpers.notebook import record
 from helpers.rooms import index

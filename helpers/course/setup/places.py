@@ -33,7 +33,7 @@ def python() -> Path:
 
 def grades() -> bool:
     """Whether this copy of the course is an instructor's: what students get cannot grade."""
-    return (ROOT / "helpers" / "instructor").is_dir()
+    return (ROOT / "helpers" / "grade").is_dir()
 
 
 def cache() -> Path:

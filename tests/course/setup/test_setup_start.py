@@ -25,9 +25,10 @@ from tests.selection import everyday
 def clone(tmp_path: Path) -> Path:
     """The script in a project of its own, where no environment is yet."""
     project = tmp_path / "a project"
-    shutil.copytree(places.ROOT / "helpers" / "setup", project / "helpers" / "setup")
+    setup = project / "helpers" / "course" / "setup"
+    shutil.copytree(places.ROOT / "helpers" / "course" / "setup", setup)
     (project / "helpers" / "__init__.py").write_text("")
-    (project / "helpers" / "setup" / "__main__.py").write_text(
+    (setup / "__main__.py").write_text(
         "import sys; print('started by', sys.executable, sys.argv[1:])"
     )
     shutil.copy(places.ROOT / "course", project)

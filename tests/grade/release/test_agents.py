@@ -14,7 +14,7 @@ OURS = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
 
 def test_it_names_what_is_there_and_fits_on_a_page() -> None:
     folders = [ROOT, *(p for p in ROOT.iterdir() if p.is_dir() and p.name[0] != ".")]
-    folders += [ROOT / "helpers" / name for name in ("lessons", "instructor")]
+    folders += [ROOT / "helpers" / name for name in ("lessons", "grade")]
     files = {p.relative_to(ROOT).as_posix() for folder in folders for p in folder.iterdir()}
     files |= {p.relative_to(ROOT).as_posix() for p in (ROOT / "helpers/grade").rglob("*.py")}
     assert not_there(OURS, files, {*cli.course.commands}) == []

@@ -40,7 +40,7 @@ def test_the_course_folder_holds_what_is_listed_and_nothing_else(sandbox: Sandbo
     assert sorted(says(sandbox, body)) == sorted(f"/course/{name}" for name in files)
     assert "helpers/grade/worker/zygote.py" in files
     assert "helpers/lessons/messages/algorithms/collectives.py" in files
-    for secret in ("instructor", "data_parallel/algorithms", "bucket", "learning_rate"):
+    for secret in ("judge", "data_parallel/algorithms", "bucket", "learning_rate"):
         assert not any(secret in name for name in files)
 
 
@@ -82,7 +82,7 @@ def test_hidden_modules_cannot_be_imported(sandbox: Sandbox) -> None:
         import importlib
         found = []
         bucket = "lessons.data_parallel.algorithms.bucket"
-        for name in ("instructor", "lessons.messages.exercises", bucket, "commands", "setup"):
+        for name in ("grade.judge", "lessons.messages.exercises", bucket, "course", "course.setup"):
             try:
                 importlib.import_module("helpers." + name)
                 found.append(name)
