@@ -232,29 +232,6 @@ def test_other_launchers(launcher: str, tmp_path: Path) -> None:
     assert not [one for one in mine if "helpers.engine.cluster.rank" in one.cmdline()]
 
 
-@needs_slurm()
-@pytest.mark.thorough
-def test_parameter_servers_as_a_job(slurm: Site, tmp_path: Path) -> None:
-    import torch
-
-    from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
-    from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous
-    from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
-
-    def rule(weights: Any) -> Any:
-        return Asynchronous(weights, Sgd(0.2), 2)
-
-    given: dict[str, Any] = {"workers": 2, "servers": 2, "task": DigitsTask((64, 16, 10))}
-    trained = helpers.train(
-        rule, updates=40, engine="cluster", folder=tmp_path, show=False, evaluate_every=20, **given
-    )
-    assert trained.updates == 40 and [point.updates for point in trained.curve] == [0, 20, 40]
-    # The servers' logs, followed on the clock, give the same weights, bit for bit.
-    logs = [server.log for server in trained.servers]
-    again = helpers.train(rule, updates=40, engine="virtual", order=logs, **given)
-    assert torch.equal(again.weights, trained.weights)
-
-
 SCRIPT = """
 import torch
 import helpers
