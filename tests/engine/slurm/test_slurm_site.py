@@ -117,7 +117,7 @@ def test_nothing_outlives_a_killed_starter() -> None:
         assert {"slurmctld", "slurmd", "slurmstepd", "munged", "sleep"} <= names
         starter.kill()
         assert soon(lambda: not any(map(runs, ours)) and not site.folder.exists())
-        assert not sites.leftovers(site.folder)
+        assert not sites.leftovers(site)
         job.kill()
         job.communicate()
 
@@ -189,7 +189,7 @@ def test_a_site_that_cannot_start_says_why_and_leaves_nothing(
     monkeypatch.setattr(settings, "write", broken)
     with pytest.raises(sites.SiteFailed, match="proctrack/none_such"):
         sites.start(tied=True)
-    assert made and not any(folder.exists() or sites.leftovers(folder) for folder in made)
+    assert made and not any(folder.exists() or sites.leftovers(Site(folder)) for folder in made)
 
 
 def test_without_slurm_it_says_how_to_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
