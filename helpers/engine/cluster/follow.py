@@ -20,7 +20,7 @@ ASK = 1.0  # between two questions to the launcher
 SILENT = 20.0  # seconds without a beat after which a node is dead; a keeper beats every second
 MOST = 0.5  # seconds that one look adds at most to the time in which nothing was heard
 STILL = 16.0  # seconds in which nothing moves, after which ranks that all wait are deadlocked
-BUSY = 0.15  # seconds of processor time meanwhile that mean that a message is on its way
+BUSY = 0.15  # seconds of a rank's processor time meanwhile: a message is on its way
 FRESH = 5.0  # seconds: a beat that is older says nothing of now
 SETTLE = 2.0  # for a last word to arrive, once the launcher says that the job has ended
 
@@ -50,7 +50,7 @@ class Follower:
         self.runs_since: float | None = None
         self.begun: float | None = None
         self.ended: float | None = None
-        self.still: tuple[Any, float, float] = (None, 0.0, 0.0)  # lanes, processor time, since when
+        self.still: tuple[Any, list[float], float] = (None, [], 0.0)  # lanes, times, since when
 
     def results(self) -> Results:
         """Wait for every rank. Raises RunError or RunInterrupted as soon as one goes wrong."""
@@ -180,8 +180,10 @@ class Follower:
         """Raise Deadlock where all ranks wait for each other, and nothing has moved for a while."""
         left = self.unfinished()
         lanes = [self.notes[rank]["lanes"] for rank in left if rank in self.notes]
-        used = sum(self.notes[rank]["cpu"] for rank in left if rank in self.notes)
-        moved = lanes != self.still[0] or used - self.still[1] > BUSY
+        used = [self.notes[rank]["cpu"] for rank in left if rank in self.notes]
+        moved = lanes != self.still[0] or any(
+            now - before > BUSY for now, before in zip(used, self.still[1], strict=True)
+        )
         # Of a rank that does not beat nobody knows whether it still waits.
         moved |= any(self.clock - self.heard.get(rank, -FRESH) > FRESH for rank in left)
         if moved or not all(self.board.read(rank).waits for rank in left):

@@ -1,7 +1,7 @@
 """What a rank is doing, in memory that it shares with its keeper and that outlives it.
 
-The rank writes what its comm does at each step, and some twenty times a second where in its code it
-is. The keeper reads, and so has the last word of a rank that was killed.
+The rank writes what its comm does at each step, and up to twenty times a second where in its code
+it is. The keeper reads, and so has the last word of a rank that was killed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from helpers.engine.board import LANES, Board
 from helpers.engine.places import is_engine
 from helpers.engine.wire import anonymous_file
 
-EVERY = 0.05  # seconds
+OFTEN, SELDOM = 0.05, 0.5  # seconds; seldom in a rank that waits, which is seen to use no processor
 _ROOM = 1 << 15
 _MOST = 100  # frames
 
@@ -56,11 +56,14 @@ class Notes:
 
         def work() -> None:
             told: list[Frame] = []
+            pause = OFTEN
             while True:
                 frames = stack(sys._current_frames().get(main))
+                pause = min(1.5 * pause, SELDOM)
                 if frames and frames != told:
                     self.write(told := frames)
-                time.sleep(EVERY)
+                    pause = OFTEN
+                time.sleep(pause)
 
         threading.Thread(target=work, daemon=True, name="notes").start()
 

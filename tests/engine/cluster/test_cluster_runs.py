@@ -21,6 +21,7 @@ import pytest
 import helpers
 from helpers.engine.comm import Comm
 from helpers.engine.errors import (
+    Deadlock,
     JobCancelled,
     NodeDied,
     RankDied,
@@ -82,6 +83,10 @@ def dies(comm: Comm) -> None:
     if comm.rank == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     comm.recv(3)
+
+
+def circle(comm: Comm) -> None:
+    comm.recv((comm.rank + 1) % comm.size)
 
 
 def waits(comm: Comm) -> None:
@@ -155,19 +160,25 @@ def test_frameworks_have_their_worlds_on_two_nodes(
 @needs_slurm()
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("fn", "kind", "rank", "words"),
+    ("fn", "kind", "ranks", "words"),
     [
-        (fails, RankFailed, 2, ('raise ValueError("no such layer")', "Rank 2 was on n2")),
-        (dies, RankDied, 3, ("SIGKILL", "Traceback of rank 3")),
+        (fails, RankFailed, (2,), ('raise ValueError("no such layer")', "Rank 2 was on n2")),
+        (dies, RankDied, (3,), ("SIGKILL", "Traceback of rank 3")),
+        (circle, Deadlock, (0, 1, 2, 3), ("Each of ranks 0 to 3 receives before it sends",)),
     ],
 )
 def test_a_rank_that_ends_badly_is_told_and_leaves_nothing(
-    slurm: Site, tmp_path: Path, fn: Any, kind: type[RunError], rank: int, words: tuple[str, ...]
+    slurm: Site,
+    tmp_path: Path,
+    fn: Any,
+    kind: type[RunError],
+    ranks: tuple[int, ...],
+    words: tuple[str, ...],
 ) -> None:
     with pytest.raises(kind) as caught:
         run(fn, tmp_path)
     report = caught.value.report
-    assert caught.value.ranks == (rank,) and all(each in report for each in words), report
+    assert caught.value.ranks == ranks and all(each in report for each in words), report
     # The traceback is of the function alone, without what brought it to the node.
     assert "helpers/engine" not in report
     assert nothing_left(slurm) == []
