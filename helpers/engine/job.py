@@ -7,6 +7,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def comm() -> DistributedComm:
                 "--nproc_per_node=4 script.py`, `srun -n4 python script.py` or `horovodrun -np 4 "
                 "python script.py`, or call helpers.run(fn, ranks=4) from a cell."
             )
-        _nodes = _join(here)
+        _nodes = join(here)
     device = torch.device("cpu")
     if gpus := torch.cuda.device_count():
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", dist.get_rank())) % gpus)
@@ -52,10 +53,14 @@ def comm() -> DistributedComm:
 _nodes: tuple[str, ...] | None = None  # by rank, where this module has started the process group
 
 
-def _join(here: Place) -> tuple[str, ...]:
-    """Start the process group; returns the name of each rank's node."""
+def join(here: Place, wanted: str | None = None, limit: timedelta | None = None) -> tuple[str, ...]:
+    """Start the process group; returns the name of each rank's node.
+
+    wanted: "cpu" to leave GPUs alone. limit: how long a rank waits for its peers, if not as long
+    as torch does by itself.
+    """
     if here.launcher == "horovodrun":
-        _join_horovod_job()
+        _join_horovod_job(limit)
     else:
         if here.launcher in ("srun", "ibrun"):
             os.environ.update(
@@ -66,17 +71,22 @@ def _join(here: Place) -> tuple[str, ...]:
                 MASTER_ADDR=first_address(),
                 MASTER_PORT=str(step_port()),
             )
-        if interface := interface_to(os.environ["MASTER_ADDR"]):
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
-        gpus = torch.cuda.device_count()
-        enough = gpus >= here.local_size
-        dist.init_process_group("cpu:gloo,cuda:nccl" if gpus and enough else "gloo")
+        _choose_interface(os.environ["MASTER_ADDR"])
+        gpus = 0 if wanted == "cpu" else torch.cuda.device_count()
+        backend = "cpu:gloo,cuda:nccl" if gpus and gpus >= here.local_size else "gloo"
+        dist.init_process_group(backend, timeout=limit)
     names: list[Any] = [None] * here.size
     dist.all_gather_object(names, here.node)
     return tuple(names)
 
 
-def _join_horovod_job() -> None:
+def _choose_interface(first: str) -> None:
+    """Have gloo use the interface that leads to the first rank, where nobody has named another."""
+    if interface := interface_to(first):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
+
+
+def _join_horovod_job(limit: timedelta | None) -> None:
     import socket
 
     import horovod.torch as hvd
@@ -88,9 +98,12 @@ def _join_horovod_job() -> None:
         store = dist.TCPStore(address[0], 0, hvd.size(), True, wait_for_workers=False)
         address = (address[0], store.port)
     address = hvd.broadcast_object(address, 0)
+    _choose_interface(address[0])
     if store is None:
         store = dist.TCPStore(address[0], address[1], hvd.size(), False)
-    dist.init_process_group("gloo", store=store, rank=hvd.rank(), world_size=hvd.size())
+    dist.init_process_group(
+        "gloo", store=store, rank=hvd.rank(), world_size=hvd.size(), timeout=limit
+    )
 
 
 class DistributedComm(RealComm):

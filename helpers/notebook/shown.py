@@ -1,4 +1,4 @@
-"""What a run shows in a notebook: its trace, drawn, and a job's bar. The engine draws nothing.
+"""What a run shows in a notebook: its trace, drawn. The engine draws nothing.
 
 Importing this adds `.plot()` and `.explore()` to traces; `helpers.run` does so.
 """
@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from helpers.engine.cluster import bar
 from helpers.engine.trace import Trace
-from helpers.notebook.failed_cells import in_notebook
-from helpers.notebook.progress import shown_bar
 
 
 def plot(trace: Trace, **options: Any) -> Any:
@@ -27,11 +24,5 @@ def explore(trace: Trace) -> None:
     explore_trace(trace)
 
 
-def job_bar(steps: int) -> Any:
-    """An empty bar, displayed; None outside a notebook."""
-    return shown_bar(steps, "Job") if in_notebook() else None
-
-
 Trace.plot = plot
 Trace.explore = explore  # type: ignore[assignment]
-bar.make_widget = job_bar

@@ -11,7 +11,7 @@ from helpers.course.setup.places import ROOT
 FOLDER = ROOT / "cluster"
 NAMES = {"slurm": "run.slurm", "torchrun": "torchrun.sh", "horovod": "horovodrun.sh"}
 TAKES = 'set -- "$@"'  # the line of a file that takes the command to run
-_SBATCH = re.compile(r"^#SBATCH --([a-z-]+)(?:=(.*?))?([ \t]+#.*)?$", re.MULTILINE)
+_SBATCH = re.compile(r"^#SBATCH --.*\n", re.MULTILINE)
 
 Value = str | int | bool | None
 
@@ -51,20 +51,11 @@ def filled(
 
 def with_sbatch(text: str, options: Mapping[str, Value]) -> str:
     """The #SBATCH lines set."""
-    left = dict(options)
-
-    def line(match: re.Match[str]) -> str:
-        return sbatch_line(match[1], left.pop(match[1])) if match[1] in left else match[0]
-
-    text = _SBATCH.sub(line, text)
-    new = [each for each in (sbatch_line(*pair) for pair in left.items()) if each]
-    ends = [found.end() for found in _SBATCH.finditer(text)]
-    at = ends[-1] if ends else text.find("\n")
-    return text[:at] + "".join(f"\n{each}" for each in new) + text[at:]
-
-
-def sbatch_line(name: str, value: Value) -> str:
-    """A line of a batch file; "" for what is left out."""
-    if value is None or value is False:
-        return ""
-    return f"#SBATCH --{name}" if value is True else f"#SBATCH --{name}={value}"
+    for name, value in options.items():
+        line = f"#SBATCH --{name}\n" if value is True else f"#SBATCH --{name}={value}\n"
+        line = "" if value is None or value is False else line
+        there = re.search(rf"^#SBATCH --{name}(=.*?)?([ \t]+#.*)?\n", text, re.MULTILINE)
+        last = max((found.end() for found in _SBATCH.finditer(text)), default=text.find("\n") + 1)
+        start, end = there.span() if there else (last, last)
+        text = text[:start] + line + text[end:]
+    return text

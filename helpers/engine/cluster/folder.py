@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """What a run is. sources: the notebook's cells, so that a new kernel can show their lines."""
+    """What a run is. sources: the notebook's cells, so that a new kernel can show their lines.
+
+    addresses: where each rank can be reached, once they know.
+    """
 
     size: int
-    nodes: int
     framework: str
     launcher: str
     device: str | None
@@ -34,6 +36,11 @@ class Plan(NamedTuple):
     folder: str
     name: str
     sources: dict[str, list[str]]
+    addresses: tuple[str, ...] = ()
+
+    def address(self, rank: int) -> str:
+        """Where a rank can be reached."""
+        return self.addresses[rank]
 
 
 class Outcome(NamedTuple):
@@ -46,13 +53,16 @@ class Outcome(NamedTuple):
     what: str
     node: str
     time: float
-    head: bytes = b""
     account: Any = None
     code: int = 0
 
 
 class RunFolder:
-    """A run's folder, seen from either side."""
+    """A run's folder, seen from either side.
+
+    For each rank it has rank-N.log (what it prints), .stack (what breaks), .now (that it lives, and
+    what it does) and, at its end, .outcome.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -64,20 +74,15 @@ class RunFolder:
         path.chmod(0o700)  # what is unpickled from here must be this user's own
         made = cls(path)
         for rank in range(plan.size):
-            for kind in ("log", "stack", "beat", "now"):
+            for kind in ("log", "stack", "now"):
                 made.file(rank, kind).touch()
         made.put_parcel("function", function)
         made.put("plan", pickle.dumps(plan))
         return made
 
     def file(self, rank: int, kind: str) -> Path:
-        """One of a rank's files: log, stack, beat, now, outcome."""
+        """One of a rank's files."""
         return self.path / f"rank-{rank}.{kind}"
-
-    @property
-    def log(self) -> Path:
-        """What the launcher itself wrote."""
-        return self.path / "job.log"
 
     def put(self, name: str, data: bytes) -> None:
         """Write a file whole, in one move."""
@@ -89,7 +94,7 @@ class RunFolder:
         """A file's content; None where it is not there yet."""
         try:
             return (self.path / name).read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def plan(self) -> Plan:
@@ -106,12 +111,11 @@ class RunFolder:
                 self.put(f"{name}.arrays", arrays.read())
         self.put(f"{name}.head", parcel.head)
 
-    def parcel_value(self, name: str, head: bytes | None = None, mapped: bool = True) -> Any:
-        """A value that was kept."""
+    def value(self, name: str, mapped: bool = False) -> Any:
+        """A value that was kept: "function" with its arguments, or what "rank-N" gave."""
         from helpers.engine.wire import Parcel, unpack_value  # numpy: a rank's keeper has no use
 
-        head = head if head is not None else (self.path / f"{name}.head").read_bytes()
-        arrays = self.path / f"{name}.arrays"
+        head, arrays = (self.path / f"{name}.head").read_bytes(), self.path / f"{name}.arrays"
         parcel = Parcel(head, os.open(arrays, os.O_RDONLY) if arrays.exists() else None)
         try:
             return unpack_value(parcel, mapped)
@@ -119,10 +123,9 @@ class RunFolder:
             parcel.close()
 
     def put_outcome(self, rank: int, outcome: Outcome, parcel: Parcel | None = None) -> None:
-        """Say how a rank ended, once."""
+        """Say how a rank ended, once, and what it gave."""
         if parcel is not None:
             self.put_parcel(f"rank-{rank}", parcel)
-            outcome = outcome._replace(head=parcel.head)
         self.put(f"rank-{rank}.outcome", pickle.dumps(outcome))
 
     def outcome(self, rank: int) -> Outcome | None:
@@ -132,34 +135,21 @@ class RunFolder:
         assert outcome is None or isinstance(outcome, Outcome)
         return outcome
 
-    def outcome_value(self, rank: int, outcome: Outcome) -> Any:
-        """What the rank returned, or the account of its exception."""
-        return self.parcel_value(f"rank-{rank}", outcome.head, mapped=False)
+    def write_now(self, rank: int, told: dict[str, Any]) -> None:
+        """Say what a rank does, in place."""
+        self.file(rank, "now").write_text(json.dumps(told))
 
-    def write(self, rank: int, kind: str, told: Any) -> None:
-        """Write a small file that is there, in place."""
-        text = json.dumps(told).encode()
-        fd = os.open(self.file(rank, kind), os.O_WRONLY | os.O_CREAT, 0o600)
+    def now(self, rank: int) -> Any:
+        """What was said last; None where it is nothing yet, or is being written."""
         try:
-            os.pwrite(fd, text + b"\n", 0)
-            os.ftruncate(fd, len(text) + 1)
-        finally:
-            os.close(fd)
-
-    def read(self, rank: int, kind: str) -> Any:
-        """What such a file says; None where it says nothing yet, or is being written."""
-        try:
-            return json.loads(self.file(rank, kind).read_bytes())
+            return json.loads(self.file(rank, "now").read_bytes())
         except (OSError, ValueError):
             return None
 
     def note(self, **told: Any) -> None:
-        """Add to what is known of the job: its number, when it began."""
+        """Add to what is known of the job: its launcher and number, when its ranks began."""
         self.put("job.json", json.dumps({**self.noted(), **told}, indent=1).encode())
 
     def noted(self) -> dict[str, Any]:
         """What is known of the job."""
-        try:
-            return dict(json.loads(self.get("job.json") or b"{}"))
-        except ValueError:
-            return {}
+        return dict(json.loads(self.get("job.json") or b"{}"))

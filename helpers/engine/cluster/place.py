@@ -80,24 +80,18 @@ def first_address(environ: Mapping[str, str] = os.environ) -> str:
     names = asked("scontrol", "show", "hostnames", listed).split() if listed else []
     if not names:
         return "127.0.0.1"
-    return node_address(names[0])
-
-
-def node_address(name: str) -> str:
-    """A node's address as SLURM knows it; its name where SLURM does not answer."""
-    told = re.search(r"\bNodeAddr=(\S+)", asked("scontrol", "show", "node", "--oneliner", name))
-    return told[1] if told else name
+    told = re.search(r"\bNodeAddr=(\S+)", asked("scontrol", "show", "node", "--oneliner", names[0]))
+    return told[1] if told else names[0]
 
 
 def asked(*command: str) -> str:
     """What a command prints; "" where it cannot be had."""
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command, capture_output=True, text=True, timeout=_ASK_SECONDS, check=False
-        )
+        ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout
 
 
 def free_ports(count: int) -> list[int]:
@@ -133,25 +127,16 @@ def interface_to(address: str) -> str:
     Several interfaces are the rule on a cluster (Ethernet for logging in, InfiniBand, one for
     containers), and a rank that offers the wrong one hangs the rendezvous.
     """
-    own = own_address(address)
+    own = address
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((address, 9))  # sends nothing: it only chooses a way
+        own = str(probe.getsockname()[0])
     if own.startswith("127."):
         return "lo0" if sys.platform == "darwin" else "lo"
     import psutil
 
-    for name, addresses in psutil.net_if_addrs().items():
-        if any(each.address == own for each in addresses):
-            return name
-    return ""
-
-
-def own_address(address: str) -> str:
-    """The address by which this machine is reached from another one."""
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((address, 9))  # sends nothing: it only chooses a way
-            return str(probe.getsockname()[0])
-    except OSError:
-        return address
+    known = psutil.net_if_addrs().items()
+    return next((name for name, found in known if own in (each.address for each in found)), "")
 
 
 def address_of(interface: str) -> str:

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,11 +32,17 @@ def main(path: Path) -> int:
     """Keep one rank until it has ended; returns the exit status for the launcher."""
     here, folder = place(), RunFolder(path)
     plan = folder.plan()
-    if here is None or (why := refused(here, plan, folder)):
-        why = "This is started by srun, torchrun or horovodrun." if here is None else why
+    why = ""
+    if here is None:
+        why = "This is started by srun, torchrun or horovodrun."
+    elif here.size != plan.size:
+        why = f"The job has {here.size} tasks, and the run was packed for {plan.size}."
+    elif folder.outcome(here.rank) is not None:
+        why = f"Rank {here.rank} has ended before: this run is not started again."
+    if here is None or why:
         print(why, file=sys.stderr)
         return 2
-    end_with(signal.SIGTERM)  # the launcher's end is this rank's
+    end_with_parent(signal.SIGTERM)  # the launcher's end is this rank's
     signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
     notes = Notes(here.rank, plan.size)
     pid = os.fork()
@@ -44,28 +51,17 @@ def main(path: Path) -> int:
     return keep(pid, here, plan, folder, notes)
 
 
-def refused(here: Place, plan: Plan, folder: RunFolder) -> str:
-    """Why a rank cannot be this run's; "" where it can."""
-    if here.size != plan.size:
-        return f"The job has {here.size} tasks, and the run was packed for {plan.size}."
-    if folder.outcome(here.rank) is not None:
-        return f"Rank {here.rank} has ended before: this run is not started again."
-    return ""
-
-
 def be_kept(here: Place, plan: Plan, folder: RunFolder, notes: Notes) -> NoReturn:
     """Be the rank's own process."""
     code = 1
     try:
-        end_with(signal.SIGKILL)
+        end_with_parent(signal.SIGKILL)
         os.setpgid(0, 0)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
         from helpers.engine.cluster.member import be_rank
 
         code = be_rank(here, plan, folder, notes)
     except BaseException:
-        import traceback
-
         traceback.print_exc()
         sys.stderr.flush()
     finally:
@@ -74,32 +70,26 @@ def be_kept(here: Place, plan: Plan, folder: RunFolder, notes: Notes) -> NoRetur
 
 def keep(pid: int, here: Place, plan: Plan, folder: RunFolder, notes: Notes) -> int:
     """Beat until the rank's process has ended, and say how it did."""
-    begin, beat, told, noted = time.monotonic(), 0, "", notes.read()
-    limit = plan.start_timeout + plan.timeout + LATE
-    while True:
-        with contextlib.suppress(OSError):  # a full disk must not end the rank
-            told_now = {"beat": beat, "node": here.node, "pid": pid, "cpu": processor(pid)}
-            folder.write(here.rank, "beat", told_now)
-            if (now := notes.read()) != noted:
-                folder.write(here.rank, "now", now)
-                noted = now
+    limit = time.monotonic() + plan.start_timeout + plan.timeout + LATE
+    beat, told, done, status = 0, "", 0, 0
+    while not done:
         beat += 1
+        now = {"beat": beat, "node": here.node, "cpu": processor(pid), **notes.read()}
+        with contextlib.suppress(OSError):  # a full disk must not end the rank
+            folder.write_now(here.rank, now)
         heard = signal.sigtimedwait(_HEARD, BEAT)
         if heard is not None and heard.si_signo != signal.SIGCHLD:
             told = "ended"
-        elif time.monotonic() - begin > limit:
+        elif time.monotonic() > limit:
             told = "late"
         if told:
             end_group(pid)
         done, status = os.waitpid(pid, 0 if told else os.WNOHANG)
-        if done:
-            break
     end_group(pid)  # what it had started
     code = os.waitstatus_to_exitcode(status)
     if folder.outcome(here.rank) is None:
-        folder.write(here.rank, "now", notes.read())  # the last word of one that was killed
-        outcome = Outcome(told or "died", here.node, time.time(), code=code)
-        folder.put_outcome(here.rank, outcome)
+        folder.write_now(here.rank, {**now, **notes.read()})  # the last word of one that was killed
+        folder.put_outcome(here.rank, Outcome(told or "died", here.node, time.time(), code=code))
     return code if code >= 0 else 128 - code
 
 
@@ -117,7 +107,7 @@ def end_group(pid: int) -> None:
             kill(pid, signal.SIGKILL)
 
 
-def end_with(number: signal.Signals) -> None:
+def end_with_parent(number: signal.Signals) -> None:
     """Ask Linux for a signal when the parent ends, however it ends."""
     if sys.platform == "linux":
         import ctypes

@@ -10,29 +10,20 @@ import shlex
 import shutil
 import socket
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from helpers.course.setup.places import ROOT, cache
-from helpers.engine.cluster import files, slurm
+from helpers.engine.cluster import files, jobs
 from helpers.engine.cluster.folder import Plan, RunFolder
 from helpers.engine.cluster.follow import Follower
-from helpers.engine.cluster.launchers import (
-    Job,
-    SlurmRun,
-    in_allocation,
-    job_of,
-    start_local,
-)
+from helpers.engine.cluster.jobs import Job, LocalRun, SlurmRun
 from helpers.engine.cluster.place import first_address, free_ports
 from helpers.engine.errors import RunError, RunInterrupted
-from helpers.engine.processes import pack_function
 from helpers.engine.trace import Results
-from helpers.engine.wire import Parcel
+from helpers.engine.wire import Parcel, pack_function
+from helpers.setup.places import cache
 
-LAUNCHERS = ("slurm", "torchrun", "horovod")
 START_SECONDS = 300.0  # for the ranks to come up: frameworks load slowly from a shared disk
 LOCAL_HOSTS = ("localhost", "127.0.0.1")  # names of this machine: horovodrun takes each for a host
 KEPT = 20  # runs that have ended whose folders stay, to be read and attached to
@@ -68,31 +59,28 @@ def run_cluster(
     Raises what helpers.run raises, NodeDied where a node has gone, JobCancelled where the job was
     cancelled.
     """
-    if launcher != "slurm" and sbatch:
-        raise TypeError(f"{sorted(sbatch)[0]} is an option of SLURM's; {launcher} has none such.")
-    if launcher == "horovod" and hosts and len(hosts) != nodes:
-        raise ValueError(f"hosts names {len(hosts)} machines, and nodes={nodes}.")
     parcel = pack_function(fn, args)
     try:
         plan = Plan(
-            nodes * ranks_per_node, nodes, framework, launcher, device, threads, timeout,
+            nodes * ranks_per_node, framework, launcher, device, threads, timeout,
             float(start_timeout), interface, [path or os.getcwd() for path in sys.path],
             os.getcwd(), f"{launcher}-{secrets.token_hex(3)}", cell_sources(),
         )  # fmt: skip
-        made = laid_out(Path(folder) if folder is not None else None, plan, parcel)
+        made = laid_out(folder, plan, parcel)
     finally:
         parcel.close()
     text = Path(file).read_text(encoding="utf-8") if file else files.template(launcher)
     try:
-        job, text = started(made, plan, text, ranks_per_node, hosts, sbatch)
+        text = submitted(made, plan, text, nodes, ranks_per_node, hosts, sbatch)
     except BaseException as error:
         shutil.rmtree(made.path, ignore_errors=True)
         if isinstance(error, KeyboardInterrupt):
             raise RunInterrupted("The run was interrupted before its job was submitted.") from None
         raise
     if show:
-        print(f"{job.begins}:\n\n{text}\n{'─' * 60}", flush=True)
-    return Follower(made, job, show).results()
+        begins = "Submitted as job" if launcher == "slurm" else "Started as"
+        print(f"{begins} {made.noted()['job']}:\n\n{text}\n{'─' * 60}", flush=True)
+    return Follower(made, job_of(made), show).results()
 
 
 def attach(
@@ -117,19 +105,56 @@ def attach(
     noted = found.noted()
     if show:
         print(f"Attached to {noted['launcher']}'s {noted['job']}, in {found.path}.", flush=True)
-    return Follower(found, job_of(noted), show).results()
+    return Follower(found, job_of(found), show).results()
+
+
+def submitted(
+    made: RunFolder,
+    plan: Plan,
+    text: str,
+    nodes: int,
+    ranks_per_node: int,
+    hosts: Sequence[str],
+    sbatch: Mapping[str, Any],
+) -> str:
+    """Fill the launcher's file in, and start the job with it; returns what was filled in."""
+    command = ["-m", "helpers.engine.cluster.rank", str(made.path)]
+    exports = {
+        "PATH": f'{shlex.quote(str(Path(sys.executable).parent))}:"$PATH"',
+        "PYTHONPATH": shlex.quote(jobs.import_path()),
+    }
+    if plan.launcher == "slurm":
+        given = {name.replace("_", "-"): value for name, value in sbatch.items()}
+        if "gpus" in given:
+            given["gpus-per-node"] = given.pop("gpus")
+        log = str(made.path / "job.log")
+        given |= {"nodes": nodes, "ntasks-per-node": ranks_per_node, "output": log}
+        text = files.filled(text, command, {**given, "no-requeue": True}, exports)
+        made.note(launcher="slurm", job=jobs.submit(made.path, text, plan.size))
+        return text
+    where = reached(plan.launcher, nodes, ranks_per_node, hosts)
+    text = files.filled(text, command, exports={**exports, **where})
+    script = made.path / "run.sh"
+    script.write_text(text, encoding="utf-8")
+    guard = jobs.start_local(made.path, script, plan.launcher, nodes)
+    made.note(launcher=plan.launcher, job=plan.name, guard=guard)
+    return text
+
+
+def job_of(made: RunFolder) -> Job:
+    """A run's job, from what its folder says."""
+    noted = made.noted()
+    if noted["launcher"] == "slurm":
+        return SlurmRun(noted["job"])
+    return LocalRun(noted["job"], noted["guard"], made.path)
 
 
 def found_run(job: str, folder: str | os.PathLike[str] | None) -> RunFolder | None:
-    """The run of a number or name; None where there is none."""
-    paths = [Path(job).expanduser()]
-    if not (paths[0] / "plan").exists():
-        with contextlib.suppress(OSError):
-            paths = sorted(runs_folder(folder).iterdir(), key=lambda p: p.stat().st_mtime)
-    for made in map(RunFolder, reversed(paths)):
-        noted = made.noted()
-        if noted and job in (str(noted["job"]), made.path.name, str(made.path)):
-            return made
+    """The run of a number, a name or a folder; None where there is none."""
+    for path in (Path(job).expanduser(), *reversed(all_runs(runs_folder(folder)))):
+        noted = RunFolder(path).noted()
+        if noted and (job in (noted["job"], path.name) or path == Path(job).expanduser()):
+            return RunFolder(path)
     return None
 
 
@@ -138,12 +163,20 @@ def runs_folder(folder: str | os.PathLike[str] | None) -> Path:
     return (Path(folder).expanduser() if folder is not None else cache() / "runs").absolute()
 
 
-def laid_out(folder: Path | None, plan: Plan, parcel: Parcel) -> RunFolder:
+def all_runs(parent: Path) -> list[Path]:
+    """The folders of runs, the last one last."""
+    with contextlib.suppress(OSError):
+        return sorted((plan.parent for plan in parent.glob("*/plan")), key=os.path.getmtime)
+    return []
+
+
+def laid_out(folder: str | os.PathLike[str] | None, plan: Plan, parcel: Parcel) -> RunFolder:
     """A new folder for a run; folders of runs long ended go."""
     parent = runs_folder(folder)
+    for path in all_runs(parent)[:-KEPT]:
+        if RunFolder(path).noted().get("ended"):
+            shutil.rmtree(path, ignore_errors=True)
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-        forget_old(parent)
         return RunFolder.new(parent / plan.name, plan, parcel)
     except OSError as error:
         raise RunError(
@@ -152,55 +185,22 @@ def laid_out(folder: Path | None, plan: Plan, parcel: Parcel) -> RunFolder:
         ) from error
 
 
-def forget_old(parent: Path) -> None:
-    """Remove all but the last folders of runs."""
-    runs = [path for path in parent.iterdir() if (path / "plan").exists()]
-    runs.sort(key=lambda path: path.stat().st_mtime)
-    for path in runs[:-KEPT]:
-        if RunFolder(path).noted().get("ended"):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def started(
-    made: RunFolder,
-    plan: Plan,
-    text: str,
-    ranks_per_node: int,
-    hosts: Sequence[str],
-    sbatch: dict[str, Any],
-) -> tuple[Job, str]:
-    """Fill the launcher's file in, and start the job with it; returns what was filled in, too."""
-    command = ["-m", "helpers.engine.cluster.rank", str(made.path)]
-    paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    exports = {
-        "PATH": f'{shlex.quote(str(Path(sys.executable).parent))}:"$PATH"',
-        "PYTHONPATH": shlex.quote(os.pathsep.join(dict.fromkeys(paths))),
-    }
-    if plan.launcher == "slurm":
-        options = slurm.sbatch_options(sbatch, plan.nodes, ranks_per_node, made.log)
-        text = files.filled(text, command, options, exports)
-        number = slurm.submit(made.path, text, plan.size)
-        made.note(launcher="slurm", job=number, submitted=time.time())
-        return SlurmRun(number), text
-    if plan.launcher == "torchrun":
-        first = first_address() if in_allocation() else "127.0.0.1"
-        exports |= {"NODES": str(plan.nodes), "RANKS_PER_NODE": str(ranks_per_node)}
-        exports |= {"ADDRESS": shlex.quote(first), "PORT": str(free_ports(1)[0])}
-    else:
-        names = list(hosts) or [*LOCAL_HOSTS, socket.gethostname()][: plan.nodes]
-        if len(names) < plan.nodes:
-            raise ValueError(
-                f"horovodrun runs on {plan.nodes} machines: name them, hosts=[...]. It reaches "
-                "them by ssh."
-            )
-        slots = ",".join(f"{host}:{ranks_per_node}" for host in names)
-        exports |= {"RANKS": str(plan.size), "HOSTS": shlex.quote(slots)}
-    text = files.filled(text, command, exports=exports)
-    script = made.path / "run.sh"
-    script.write_text(text, encoding="utf-8")
-    run = start_local(made.path, script, plan.launcher, plan.nodes, plan.name)
-    made.note(launcher=plan.launcher, job=plan.name, processes=run.processes, submitted=time.time())
-    return run, text
+def reached(launcher: str, nodes: int, ranks_per_node: int, hosts: Sequence[str]) -> dict[str, str]:
+    """What torchrun's or horovodrun's file is told: how many ranks there are, and where."""
+    if launcher == "torchrun":
+        return {
+            "NODES": str(nodes), "RANKS_PER_NODE": str(ranks_per_node),
+            "ADDRESS": first_address() if jobs.in_allocation() else "127.0.0.1",
+            "PORT": str(free_ports(1)[0]),
+        }  # fmt: skip
+    names = list(hosts) or [*LOCAL_HOSTS, socket.gethostname()][:nodes]
+    if len(names) != nodes:
+        raise ValueError(
+            f"horovodrun runs on {nodes} machines, and {len(names)} are named: give hosts=[...]. "
+            "It reaches them by ssh."
+        )
+    slots = ",".join(f"{host}:{ranks_per_node}" for host in names)
+    return {"RANKS": str(nodes * ranks_per_node), "HOSTS": shlex.quote(slots)}
 
 
 def cell_sources() -> dict[str, list[str]]:

@@ -90,12 +90,6 @@ class Namespaces:
         _call("unshare", _NEWUTS)
         socket.sethostname(f"host{number}")
 
-    def _host(self, number: int) -> Host:
-        while len(self._hosts) <= number:
-            self._hosts.append(self._make(len(self._hosts)))
-            self._shaped.append(None)
-        return self._hosts[number]
-
     def _make(self, number: int) -> Host:
         from pyroute2 import IPRoute
 
@@ -122,7 +116,10 @@ class Namespaces:
         return Host(namespace, inside, inner, outer)
 
     def _shape(self, number: int, bandwidth: float | None) -> None:
-        host = self._host(number)
+        while len(self._hosts) <= number:
+            self._hosts.append(self._make(len(self._hosts)))
+            self._shaped.append(None)
+        host = self._hosts[number]
         if self._shaped[number] == bandwidth:
             return
         for route, index in ((host.inside, host.interface), (self._route, host.port)):

@@ -72,8 +72,7 @@ def _each_hosts_ranks(
     if isinstance(ranks_per_host, list | tuple):
         numbers = [_whole("ranks_per_host", number) for number in ranks_per_host]
     else:
-        even = total is not None and count and total % count == 0
-        each = (total or 0) // (count or 1) if even else 1
+        each = max(total // count, 1) if total and count else 1
         each = each if ranks_per_host is None else _whole("ranks_per_host", ranks_per_host)
         if count is None:
             count = 4 if total is None else total // max(each, 1)

@@ -18,8 +18,6 @@ from helpers.engine.cluster.place import free_ports
 NODES = ("n1", "n2")
 CPUS = 8  # that each node says it has: eight ranks may start on it, whatever the machine has
 CONF, KEY, SOCKET = "slurm.conf", "munge.key", "munge.socket"
-PIDS = "keeper.json"  # who keeps the site, and who guards each daemon
-LONGEST_SOCKET = 100  # characters: a Unix socket's path ends at 108
 
 _TEXT = """\
 # Two nodes on this machine, for one user. ./course cluster down ends them and removes this folder.
@@ -66,41 +64,29 @@ PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
-_NODE = (
-    "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} "
-    "CPUs={cpus} RealMemory={memory}"
-)
-
-
 def write(folder: Path) -> None:
     """Put a site's settings into its folder, which only its owner may read."""
-    folder.chmod(0o700)
-    (folder / "state").mkdir(exist_ok=True)
-    for node in NODES:
-        (folder / node).mkdir(exist_ok=True)
-    key = folder / KEY
-    if not key.exists():
-        key.touch(mode=0o600)
-        key.write_bytes(secrets.token_bytes(128))
-    (folder / CONF).write_text(text(folder, free_ports(1 + len(NODES))), encoding="utf-8")
-
-
-def text(folder: Path, ports: list[int]) -> str:
-    """The slurm.conf of a site in `folder`; `ports` are the controller's and one a node."""
+    for name in ("state", *NODES):
+        (folder / name).mkdir()
+    (folder / KEY).touch(mode=0o600)
+    (folder / KEY).write_bytes(secrets.token_bytes(128))
     host = socket.gethostname().partition(".")[0]
+    controller, *ports = free_ports(1 + len(NODES))
     memory = (usable_memory() or 4 << 30) >> 20
     nodes = [
-        _NODE.format(name=name, host=host, port=port, cpus=CPUS, memory=memory)
-        for name, port in zip(NODES, ports[1:], strict=True)
+        f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={CPUS} "
+        f"RealMemory={memory}"
+        for name, port in zip(NODES, ports, strict=True)
     ]
-    return _TEXT.format(
+    text = _TEXT.format(
         folder=folder,
         host=host,
         user=getpass.getuser() if os.geteuid() else "root",
-        controller=ports[0],
+        controller=controller,
         nodes="\n".join(nodes),
         first=int(time.time() / 60) % 1_000_000 + 1,
     )
+    (folder / CONF).write_text(text, encoding="utf-8")
 
 
 def commands(folder: Path) -> dict[str, list[str]]:

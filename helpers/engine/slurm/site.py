@@ -5,7 +5,7 @@
     subprocess.run(["srun", "-N2", "hostname"], env=site.environment())
 
 It works for root and for an ordinary user, whose jobs then run as that user. A site's folder lies
-with temporary files: munge's socket must have a short path. Each of SLURM's daemons has a guard
+in /tmp: munge's socket must have a short path. Each of SLURM's daemons has a guard
 (`helpers.engine.guard`), so that a node dies with all that its jobs have started.
 """
 
@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +28,8 @@ from helpers.course.setup.lock import locked
 from helpers.engine.slurm import settings
 
 GUARD = "helpers.engine.guard"
-TRIES = 3  # another process may take a port between our choosing and SLURM's listening
+PREFIX = "course-slurm-"  # of the names of sites' folders
+BUSY = "Another command starts SLURM; waiting for it."
 LOOK = 0.1  # seconds between two questions whether it is up
 START = 120.0  # seconds until both nodes are idle, which takes one or two: it ends what hangs
 RESTARTS = 3  # of daemons that have ended, until that is an error
@@ -55,8 +55,12 @@ class Site:
         return self.folder / settings.CONF
 
     def environment(self) -> dict[str, str]:
-        """This process's environment, with SLURM's commands directed at this site."""
-        return {**clean(os.environ), "SLURM_CONF": str(self.conf)}
+        """This process's environment, with SLURM's commands directed at this site.
+
+        Without what a job's own has: a site may be started from inside a job.
+        """
+        kept = {name: text for name, text in os.environ.items() if not name.startswith("SLURM_")}
+        return {**kept, "SLURM_CONF": str(self.conf)}
 
     def guards(self) -> dict[str, psutil.Process]:
         """The processes that guard its daemons, by the daemon's name, as far as they run."""
@@ -85,10 +89,9 @@ class Site:
 
     def start_missing(self) -> None:
         """Start each daemon that does not run, under a guard of its own."""
-        env = {**clean(os.environ), "SLURM_CONF": str(self.conf)}
-        others = os.environ.get("PYTHONPATH")
-        env["PYTHONPATH"] = os.pathsep.join([str(places.ROOT), *([others] if others else [])])
-        env["PATH"] = f"{env.get('PATH', os.defpath)}:{':'.join(system.SBIN)}"
+        env = self.environment()
+        env["PYTHONPATH"] = f"{places.ROOT}:{env.get('PYTHONPATH', '')}".rstrip(":")
+        env["PATH"] = os.pathsep.join([env.get("PATH", os.defpath), *system.SBIN])
         running, tie = self.guards(), _ties.get(self.folder)
         guard = [sys.executable, "-m", GUARD, str(self.folder), *(["tied"] if tie else [])]
         for name, command in settings.commands(self.folder).items():
@@ -102,26 +105,21 @@ class Site:
             (self.folder / f"{name}.guard").write_text(f"{started.pid}\n", encoding="utf-8")
 
     def revive(self) -> None:
-        """Start what does not run, and wait until every node takes jobs. Raises SiteFailed."""
-        self.start_missing()
-        self.wait(restarts=RESTARTS)
-
-    def wait(self, restarts: int = 0) -> None:
-        """Wait until every node takes jobs; so often have what has ended started again.
+        """Start what does not run, and wait until every node takes jobs.
 
         Raises SiteFailed, with SLURM's own last words.
         """
-        end = time.monotonic() + START
+        end, starts = time.monotonic() + START, 0
         while time.monotonic() < end:
             if len(self.guards()) == len(settings.commands(self.folder)):
                 states = self.nodes()
                 if len(states) == len(settings.NODES) and set(states.values()) <= _USABLE:
                     return
-            elif restarts:
-                restarts -= 1
-                self.start_missing()
-            else:
+            elif starts > RESTARTS:
                 break
+            else:
+                starts += 1
+                self.start_missing()
             time.sleep(LOOK)
         raise SiteFailed(f"SLURM does not start on this machine.\n{self.last_words()}")
 
@@ -145,7 +143,7 @@ class Site:
         psutil.wait_procs(guards, timeout=10)
         for end in _ties.pop(self.folder, ()):
             os.close(end)
-        left = leftovers(self.folder)
+        left = leftovers(self)
         for one in left:
             with contextlib.suppress(psutil.Error):
                 one.kill()
@@ -161,6 +159,23 @@ class Site:
         except (OSError, subprocess.TimeoutExpired):
             return []
         return told.stdout.splitlines()
+
+
+def leftovers(site: Site) -> set[psutil.Process]:
+    """What still runs of a site without its guards: daemons, tasks of its jobs, and their steps.
+
+    A shell that names the site with SLURM_CONF, or one that salloc gave, is none of these.
+    """
+    left = set()
+    for one in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            env, step = one.environ(), one.parent()
+            ours = one.name().startswith(("slurm", "munged")) or GUARD in one.cmdline()
+            if env.get("SLURM_CONF") == str(site.conf) and (ours or "SLURMD_NODENAME" in env):
+                left |= {one, *one.children(recursive=True)}
+                # A step has no variables of its own, but its tasks have.
+                left |= {step} if step is not None and step.name() == "slurmstepd" else set()
+    return left
 
 
 # --- starting and ending --------------------------------------------------------------------------
@@ -183,23 +198,18 @@ def start(tied: bool) -> Site:
     """
     if why := missing():
         raise SiteFailed(why)
-    for last in [*[False] * (TRIES - 1), True]:
-        site = Site(_new_folder())
-        if tied:
-            _ties[site.folder] = os.pipe()
-        else:  # before anything runs
-            _record().write_text(f"{site.folder}\n", encoding="utf-8")
-        settings.write(site.folder)
-        try:
-            site.start_missing()
-            site.wait()
-            return site
-        except BaseException as error:
-            words = site.last_words()
-            site.stop()
-            if last or not isinstance(error, SiteFailed) or "in use" not in words:
-                raise
-    raise AssertionError("unreachable")
+    site = Site(Path(tempfile.mkdtemp(prefix=PREFIX, dir="/tmp")))
+    if tied:
+        _ties[site.folder] = os.pipe()
+    else:  # before anything runs
+        _record().write_text(f"{site.folder}\n", encoding="utf-8")
+    settings.write(site.folder)
+    try:
+        site.revive()
+    except BaseException:
+        site.stop()
+        raise
+    return site
 
 
 def up() -> Site:
@@ -207,9 +217,8 @@ def up() -> Site:
 
     It stays until `down`, whoever started it. Raises SiteFailed.
     """
-    with locked(_record().with_suffix(".lock"), "Another command starts SLURM; waiting for it."):
-        site = found()
-        if site is not None:
+    with locked(_record().with_suffix(".lock"), BUSY):
+        if site := found():
             site.revive()
             return site
         _forget()
@@ -218,7 +227,7 @@ def up() -> Site:
 
 def down() -> bool:
     """End the user's site, or what is left of it; returns whether there was one."""
-    with locked(_record().with_suffix(".lock"), "Another command starts SLURM; waiting for it."):
+    with locked(_record().with_suffix(".lock"), BUSY):
         return _forget()
 
 
@@ -238,58 +247,17 @@ def environment() -> dict[str, str]:
     return site.environment() if site else dict(os.environ)
 
 
-def clean(environ: Mapping[str, str]) -> dict[str, str]:
-    """An environment without what a job's own has: a site may be started from inside a job."""
-    return {name: value for name, value in environ.items() if not name.startswith("SLURM_")}
-
-
-def leftovers(folder: Path) -> list[psutil.Process]:
-    """What still runs of a site without its guards: daemons, steps, and tasks of its jobs.
-
-    A shell that names the site with SLURM_CONF, or one that salloc gave, is none of these.
-    """
-    left = []
-    for root in filter(lambda one: _is_of(one, folder), psutil.process_iter()):
-        with contextlib.suppress(psutil.Error):
-            left += [root, *root.children(recursive=True)]
-    return left
-
-
-def _is_of(process: psutil.Process, folder: Path) -> bool:
-    """Whether a process is the site's: a daemon by its words or files, a task by its variables."""
-    try:
-        if process.name().startswith(("slurm", "munged")):
-            words = " ".join(process.cmdline())
-            files = [file.path for file in process.open_files()]
-            return any(str(folder) in one for one in [words, *files])
-        if GUARD in (command := process.cmdline()):
-            return str(folder) in command
-        env = process.environ()
-        conf = str(folder / settings.CONF)
-        return env.get("SLURM_CONF") == conf and "SLURMD_NODENAME" in env
-    except (psutil.Error, OSError):
-        return False
-
-
-def _new_folder() -> Path:
-    """A folder of a short name that only this user may read."""
-    short = len(tempfile.gettempdir()) + 40 < settings.LONGEST_SOCKET
-    place = tempfile.gettempdir() if short else "/tmp"
-    return Path(tempfile.mkdtemp(prefix="course-slurm-", dir=place)).resolve()
-
-
 def _record() -> Path:
     """The file that names the user's site."""
-    places.cache().mkdir(parents=True, exist_ok=True)
     return places.cache() / "slurm"
 
 
 def _recorded() -> Site | None:
     try:
-        folder = Path((places.cache() / "slurm").read_text(encoding="utf-8").strip())
+        folder = Path(_record().read_text(encoding="utf-8").strip())
     except OSError:
         return None
-    return Site(folder) if folder.name.startswith("course-slurm-") else None
+    return Site(folder) if folder.name.startswith(PREFIX) else None
 
 
 def _forget() -> bool:

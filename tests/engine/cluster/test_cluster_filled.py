@@ -34,7 +34,6 @@ def test_settings_are_changed_in_their_places() -> None:
         "#SBATCH --time=00:10:00   # hours",
         "#SBATCH --partition=rtx",
         "#SBATCH --no-requeue",
-        "",
         "##SBATCH --account=PROJECT",
         "",
         'export PATH=/x:"$PATH"',

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 import helpers
-from helpers.engine.board import Board
 from helpers.engine.cluster import follow
 from helpers.engine.cluster.folder import Outcome, Plan, RunFolder
 from helpers.engine.cluster.follow import Follower
-from helpers.engine.cluster.slurm import State
+from helpers.engine.cluster.jobs import State
 from helpers.engine.errors import (
     Deadlock,
     JobCancelled,
@@ -28,7 +27,7 @@ from helpers.engine.errors import (
 )
 from helpers.engine.rank import describe_failure
 from helpers.engine.real import Recorder
-from helpers.engine.wire import anonymous_file, pack_value
+from helpers.engine.wire import pack_value
 
 NODES = ("n1", "n1", "n2", "n2")
 
@@ -44,11 +43,8 @@ class FakeJob:
     def state(self) -> State:
         return self.states.pop(0) if len(self.states) > 1 else self.states[0]
 
-    def end(self) -> None:
-        self.ended += 1
-
-    def leave(self) -> None:
-        self.left = True
+    def end(self, well: bool) -> None:
+        self.ended += not well
 
 
 @pytest.fixture(autouse=True)
@@ -62,25 +58,26 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     plan = Plan(
-        4, 2, "torch", "slurm", None, 1, 30.0, 30.0, "", [], str(tmp_path), "a run", {}
+        4, "torch", "slurm", None, 1, 30.0, 30.0, "", [], str(tmp_path), "a run", {}
     )  # fmt: skip
     made = RunFolder.new(tmp_path / "run", plan, pack_value(1))
     made.note(launcher="slurm", job="12")
     return made
 
 
-def beat(folder: RunFolder, *ranks: int, number: int = 0) -> None:
-    for rank in ranks:
-        told = {"beat": number, "node": NODES[rank], "pid": 1, "cpu": 1.0}
-        folder.write(rank, "beat", told)
+def note(
+    folder: RunFolder, rank: int, doing: Any = None, peer: int | None = None, number: int = 0
+) -> None:
+    """What a rank's keeper says of it."""
+    lanes = [(doing, peer, 0, 1), ("idle", None, 0, 1)]
+    frames = [(__file__, 1, "train")] if doing else []
+    told = {"beat": number, "node": NODES[rank], "cpu": 1.0, "lanes": lanes, "frames": frames}
+    folder.write_now(rank, told)
 
 
-def note(folder: RunFolder, rank: int, doing: Any, peer: int | None = None) -> None:
-    board = Board(anonymous_file(Board.bytes(4)), 4)
-    board.write(rank, 0, doing, peer, 0, 1)
-    board.write(rank, 1, "idle", None, 0, 1)
-    lanes = [tuple(board.read(rank, lane)) for lane in (0, 1)]
-    folder.write(rank, "now", {"lanes": lanes, "frames": [(__file__, 1, "train")]})
+def begin(folder: RunFolder) -> None:
+    for rank in range(4):
+        note(folder, rank)
 
 
 def value(folder: RunFolder, rank: int, what: Any = None) -> None:
@@ -113,7 +110,7 @@ def wrong(folder: RunFolder, kind: type[RunError], *states: State) -> Any:
 def test_values_trace_statistics_and_output_come_back(
     folder: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    beat(folder, 0, 1, 2, 3)
+    begin(folder)
     for rank in range(4):
         folder.file(rank, "log").write_text(f"I am {rank}\n")
         value(folder, rank, [rank] * 2)
@@ -140,7 +137,7 @@ def test_a_waiting_job_says_so_and_uses_up_no_time(
 
     waits = State("waits", "PENDING", "Resources")
     folder.put("plan", pickle.dumps(folder.plan()._replace(timeout=0.05)))
-    beat(folder, 0, 1, 2, 3)
+    begin(folder)
     job = Waits(*[waits] * 20, State("runs", "RUNNING", "", "n[1-2]"))
     assert list(Follower(folder, job, show=True).results()) == [0, 1, 2, 3]
     told = capsys.readouterr().out
@@ -190,9 +187,9 @@ def too_long(folder: RunFolder) -> None:
     note(folder, 3, "computing")
 
 
-def all_wait(folder: RunFolder) -> None:
+def all_wait(folder: RunFolder, number: int = 0) -> None:
     for rank in range(4):
-        note(folder, rank, "receiving", (rank + 1) % 4)
+        note(folder, rank, "receiving", (rank + 1) % 4, number)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +204,7 @@ def all_wait(folder: RunFolder) -> None:
         (a_node_that_slurm_tells_of_first, (State("ended", "NODE_FAIL", "NodeDown"),), NodeDied,
          (2, 3), ("node n2",)),
         (a_cancelled_job, (State("ended", "CANCELLED"),), JobCancelled, (0, 1, 2, 3),
-         ("Job 12 was cancelled (scancel) before ranks 0 to 3 had answered", "of rank 1")),
+         ("Job 12 was cancelled (scancel) before ranks 0 to 3 of 4 had answered", "of rank 1")),
         (too_long, (), RunTimeout, (3, 0, 1, 2),
          ("Rank 0, on n1, was waiting to receive from rank 3",)),
         (all_wait, (), Deadlock, (0, 1, 2, 3),
@@ -222,7 +219,7 @@ def test_each_ending_names_the_ranks_at_fault_and_what_they_did(
     ranks: tuple[int, ...],
     words: tuple[str, ...],
 ) -> None:
-    beat(folder, 0, 1, 2, 3)
+    begin(folder)
     happens(folder)
     error = wrong(folder, kind, *states)
     assert error.ranks == ranks
@@ -231,13 +228,14 @@ def test_each_ending_names_the_ranks_at_fault_and_what_they_did(
 
 def test_a_job_cancelled_in_the_queue(folder: RunFolder) -> None:
     states = State("waits", "PENDING", "Resources"), State("ended", "CANCELLED")
-    assert "before its ranks began" in wrong(folder, JobCancelled, *states).report
+    report = wrong(folder, JobCancelled, *states).report
+    assert "was cancelled (scancel)" in report and "Rank 0 had not started." in report
 
 
 def test_a_job_that_fails_to_start_shows_the_launchers_log(folder: RunFolder) -> None:
-    folder.log.write_text("srun: error: no such python\n")
+    folder.put("job.log", b"srun: error: no such python\n")
     error = wrong(folder, RankDied, State("ended", "FAILED", "NonZeroExitCode"))
-    assert "Job 12 has ended (FAILED, NonZeroExitCode)" in error.report
+    assert "Job 12 ended (FAILED, NonZeroExitCode) before ranks" in error.report
     assert "no such python" in error.report
 
 
@@ -247,7 +245,6 @@ def test_a_minute_in_which_nobody_looked_is_nobodys_time(
     now = [1000.0]
     monkeypatch.setattr(follow.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(follow, "FRESH", 0.15)
-    beat(folder, 0, 1, 2, 3)
     all_wait(folder)
     follower = Follower(folder, FakeJob(), show=False)
     follower.ask()
@@ -256,7 +253,7 @@ def test_a_minute_in_which_nobody_looked_is_nobodys_time(
         for turn in range(count):
             now[0] += step
             if beats:
-                beat(folder, 0, 1, 2, 3, number=beats + turn)
+                all_wait(folder, beats + turn)
             follower.look()
             follower.judge()
 
@@ -264,11 +261,11 @@ def test_a_minute_in_which_nobody_looked_is_nobodys_time(
     looks(3, 0.1)  # of ranks that do not beat nobody knows whether they still wait
     with pytest.raises(Deadlock):
         looks(5, 0.1, beats=1)
-    follower.finish()
+    follower.finish(well=True)
 
 
 def test_whoever_attaches_later_gets_the_same(folder: RunFolder) -> None:
-    beat(folder, 0, 1, 2, 3)
+    begin(folder)
     an_exception(folder)
     first = wrong(folder, RankFailed)
     with pytest.raises(RankFailed) as again:
@@ -283,7 +280,7 @@ def test_an_interrupt_cancels_the_job(folder: RunFolder) -> None:
         def state(self) -> State:
             raise KeyboardInterrupt
 
-    beat(folder, 0, 1, 2, 3)
+    begin(folder)
     job = Interrupts()
     with pytest.raises(RunInterrupted, match="interrupted, and job 12 cancelled"):
         Follower(folder, job, show=False).results()

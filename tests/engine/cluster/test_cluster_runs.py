@@ -21,7 +21,15 @@ import pytest
 import helpers
 from helpers.course.setup.state import horovod_missing
 from helpers.engine.comm import Comm
-from helpers.engine.errors import JobCancelled, NodeDied, RankDied, RankFailed, RunInterrupted
+from helpers.engine.errors import (
+    Deadlock,
+    JobCancelled,
+    NodeDied,
+    RankDied,
+    RankFailed,
+    RunError,
+    RunInterrupted,
+)
 from helpers.engine.slurm.site import Site
 from tests.slurm import kill_node, needs_slurm, nothing_left, site_for_a_test
 
@@ -75,6 +83,10 @@ def dies(comm: Comm) -> None:
     if comm.rank == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     comm.recv(3)
+
+
+def circle(comm: Comm) -> None:
+    comm.recv((comm.rank + 1) % comm.size)
 
 
 def waits(comm: Comm) -> None:
@@ -131,38 +143,44 @@ def test_slurm_gives_what_local_ranks_give(
 
 @needs_slurm()
 @pytest.mark.thorough
-@pytest.mark.tensorflow
-def test_tensorflow_ranks_on_two_nodes(slurm: Site, tmp_path: Path) -> None:
-    results = run(on_tensorflow, tmp_path, framework="tensorflow")
-    assert list(results) == list(helpers.run(on_tensorflow, framework="tensorflow", show=False))
+@pytest.mark.parametrize(
+    ("fn", "framework"),
+    [
+        pytest.param(on_tensorflow, "tensorflow", marks=pytest.mark.tensorflow),
+        pytest.param(on_horovod, "horovod", marks=pytest.mark.horovod),
+    ],
+)
+def test_frameworks_have_their_worlds_on_two_nodes(
+    slurm: Site, tmp_path: Path, fn: Any, framework: str
+) -> None:
+    results = run(fn, tmp_path, framework=framework)
+    assert list(results) == list(helpers.run(fn, framework=framework, show=False))
 
 
 @needs_slurm()
 @pytest.mark.thorough
-@pytest.mark.horovod
-def test_horovod_ranks_on_two_nodes(slurm: Site, tmp_path: Path) -> None:
-    results = run(on_horovod, tmp_path, framework="horovod")
-    assert list(results) == list(helpers.run(on_horovod, framework="horovod", show=False))
-
-
-@pytest.mark.thorough
-@needs_slurm()
-def test_an_exception_is_told_with_its_rank_and_leaves_nothing(slurm: Site, tmp_path: Path) -> None:
-    with pytest.raises(RankFailed) as failed:
-        run(fails, tmp_path)
-    assert failed.value.ranks == (2,) and 'raise ValueError("no such layer")' in failed.value.report
+@pytest.mark.parametrize(
+    ("fn", "kind", "ranks", "words"),
+    [
+        (fails, RankFailed, (2,), ('raise ValueError("no such layer")', "Rank 2 was on n2")),
+        (dies, RankDied, (3,), ("SIGKILL", "Traceback of rank 3")),
+        (circle, Deadlock, (0, 1, 2, 3), ("Each of ranks 0 to 3 receives before it sends",)),
+    ],
+)
+def test_a_rank_that_ends_badly_is_told_and_leaves_nothing(
+    slurm: Site,
+    tmp_path: Path,
+    fn: Any,
+    kind: type[RunError],
+    ranks: tuple[int, ...],
+    words: tuple[str, ...],
+) -> None:
+    with pytest.raises(kind) as caught:
+        run(fn, tmp_path)
+    report = caught.value.report
+    assert caught.value.ranks == ranks and all(each in report for each in words), report
     # The traceback is of the function alone, without what brought it to the node.
-    assert "helpers/engine" not in failed.value.report
-    assert nothing_left(slurm) == []
-
-
-@needs_slurm()
-@pytest.mark.thorough
-def test_a_killed_rank_is_told_and_leaves_nothing(slurm: Site, tmp_path: Path) -> None:
-    with pytest.raises(RankDied) as died:
-        run(dies, tmp_path)
-    assert died.value.ranks == (3,) and "SIGKILL" in died.value.report
-    assert "Traceback of rank 3" in died.value.report
+    assert "helpers/engine" not in report
     assert nothing_left(slurm) == []
 
 
@@ -230,61 +248,3 @@ def test_other_launchers(launcher: str, tmp_path: Path) -> None:
     assert failed.value.ranks == (2,)
     mine = psutil.Process().children(recursive=True)
     assert not [one for one in mine if "helpers.engine.cluster.rank" in one.cmdline()]
-
-
-@needs_slurm()
-@pytest.mark.thorough
-def test_parameter_servers_as_a_job(slurm: Site, tmp_path: Path) -> None:
-    import torch
-
-    from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
-    from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous
-    from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
-
-    def rule(weights: Any) -> Any:
-        return Asynchronous(weights, Sgd(0.2), 2)
-
-    given: dict[str, Any] = {"workers": 2, "servers": 2, "task": DigitsTask((64, 16, 10))}
-    trained = helpers.train(
-        rule, updates=40, engine="cluster", folder=tmp_path, show=False, evaluate_every=20, **given
-    )
-    assert trained.updates == 40 and [point.updates for point in trained.curve] == [0, 20, 40]
-    # The servers' logs, followed on the clock, give the same weights, bit for bit.
-    logs = [server.log for server in trained.servers]
-    again = helpers.train(rule, updates=40, engine="virtual", order=logs, **given)
-    assert torch.equal(again.weights, trained.weights)
-
-
-SCRIPT = """
-import torch
-import helpers
-
-comm = helpers.comm()
-other = torch.full((2,), float(comm.rank))
-request = comm.isend(other, (comm.rank + 1) % comm.size)
-got = comm.recv((comm.rank - 1) % comm.size)
-request.wait()
-comm.barrier()
-print(f"rank {comm.rank} of {comm.size} on {comm.host} of {comm.hosts}: {got.sum().item():.0f}")
-"""
-
-
-@needs_slurm()
-@pytest.mark.thorough
-def test_a_script_under_srun(slurm: Site, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    done = subprocess.run(
-        ["srun", "-N2", "--ntasks-per-node=1", sys.executable, str(script)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    lines = sorted(done.stdout.splitlines())
-    assert lines == [
-        "rank 0 of 2 on n1 of ('n1', 'n2'): 2",
-        "rank 1 of 2 on n2 of ('n1', 'n2'): 0",
-    ]

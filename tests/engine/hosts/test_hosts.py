@@ -25,7 +25,6 @@ from helpers.engine.errors import (
     NoHosts,
     RankDied,
     RankFailed,
-    RunInterrupted,
     RunTimeout,
 )
 from helpers.engine.hosts import run as hosts_run
@@ -120,19 +119,11 @@ def test_torchs_world_goes_over_the_links_and_knows_the_hosts() -> None:
     assert results.output == ["", "", ""]  # no rank says anything of its own accord
 
 
-def horovod_reduces(comm: Comm) -> tuple[Any, ...]:
+def horovod_sum(comm: Comm) -> tuple[Any, ...]:
     import horovod.torch as hvd
 
     total = float(hvd.allreduce(torch.tensor([float(comm.rank)]), op=hvd.Sum)[0])
     return total, hvd.rank(), hvd.local_rank(), hvd.local_size(), hvd.cross_rank(), hvd.cross_size()
-
-
-@pytest.mark.hosts
-@pytest.mark.horovod
-@pytest.mark.thorough
-def test_horovods_world_goes_over_the_links_and_knows_the_hosts() -> None:
-    results = run(horovod_reduces, ranks_per_host=[2, 1], framework="horovod", timeout=60)
-    assert results == [(3.0, 0, 0, 2, 0, 2), (3.0, 1, 1, 2, 0, 1), (3.0, 2, 0, 1, 1, 2)]
 
 
 def mirrored(comm: Comm) -> float:
@@ -151,10 +142,20 @@ def mirrored(comm: Comm) -> float:
     return float(step().numpy())
 
 
+HOROVODS = [(3.0, 0, 0, 2, 0, 2), (3.0, 1, 1, 2, 0, 1), (3.0, 2, 0, 1, 1, 2)]
+
+
 @pytest.mark.hosts
 @pytest.mark.thorough
-def test_tensorflows_world_goes_over_the_links() -> None:
-    assert run(mirrored, hosts=3, framework="tensorflow", timeout=100) == [3.0] * 3
+@pytest.mark.parametrize(
+    ("fn", "framework", "want"),
+    [
+        pytest.param(horovod_sum, "horovod", HOROVODS, marks=pytest.mark.horovod),
+        pytest.param(mirrored, "tensorflow", [3.0] * 3, marks=pytest.mark.tensorflow),
+    ],
+)
+def test_frameworks_worlds_go_over_the_links(fn: Any, framework: str, want: list[Any]) -> None:
+    assert run(fn, ranks_per_host=[2, 1], framework=framework, timeout=100) == want
 
 
 def one_dies(comm: Comm) -> None:
@@ -229,30 +230,6 @@ def of_folder(folder: Path) -> list[str]:
             if f"TMPDIR={folder}".encode() in path.read_bytes().split(b"\0"):
                 found.append(path.parent.name)
     return found
-
-
-@pytest.mark.thorough
-@pytest.mark.hosts
-def test_an_interrupt_ends_the_run_and_leaves_nothing() -> None:
-    me = os.getpid()
-
-    def interrupts(comm: Comm) -> None:
-        if comm.rank:
-            os.kill(me, signal.SIGINT)
-        all_wait_for_long(comm)
-
-    run(lambda comm: None, hosts=2)
-    with pytest.raises(RunInterrupted):
-        run(interrupts, hosts=2, bandwidth="1mbit")
-    assert psutil.Process(client_for("torch", hosts=True).process.pid).children() == []
-    assert run(lambda comm: comm.host, hosts=2) == [0, 1]
-
-
-def all_wait_for_long(comm: Comm) -> None:
-    if comm.rank == 0:
-        comm.send(torch.zeros(1_000_000), 1)
-    else:
-        comm.recv(0)
 
 
 @pytest.mark.thorough

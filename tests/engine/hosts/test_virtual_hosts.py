@@ -33,10 +33,6 @@ def test_ranks_of_one_host_share_its_link() -> None:
     assert (one, three) == (pytest.approx(LATENCY + 1e-3), pytest.approx(LATENCY + 3e-3))
 
 
-def test_a_hosts_link_in_is_shared_too() -> None:
-    assert seconds(3, 1000, hosts=4, bandwidth=1e6) == pytest.approx(LATENCY + 3e-3)
-
-
 def test_the_slower_of_two_links_decides() -> None:
     for bandwidth in ([1e6, 1e5], [1e5, 1e6]):
         assert seconds(1, 1000, hosts=2, bandwidth=bandwidth) == pytest.approx(LATENCY + 1e-2)
@@ -60,12 +56,6 @@ def test_a_switch_may_be_narrower_than_its_links(switch: float | str | None, wir
         pairs, 1000, engine="virtual", hosts=8, latency=LATENCY, bandwidth=1e6, switch=switch
     )
     assert max(ended) == pytest.approx(LATENCY + wire)
-
-
-def test_inside_a_host_nothing_goes_over_its_link() -> None:
-    results = helpers.run(pairs, 1000, engine="virtual", hosts=1, ranks=4, bandwidth=1e3)
-    assert max(results) < 1e-4
-    assert results.stats.links == [(0, 0)]
 
 
 def test_bytes_across_each_link_are_counted() -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import yaml
 
 from helpers.course.setup.places import ROOT
 from helpers.engine.cluster.files import filled
-from helpers.engine.cluster.place import free_ports
 from helpers.engine.slurm.site import Site
 from tests.slurm import needs_slurm, nothing_left, site_for_a_test, typed
 
@@ -32,15 +30,6 @@ total = torch.tensor(float(10 ** dist.get_rank()))
 dist.all_reduce(total)
 sys.stdout.write(f"sum {int(total)} {sys.argv[1:]}\n")  # in one piece
 dist.destroy_process_group()
-"""
-HOROVOD_SUM = r"""
-import sys
-import horovod.torch as hvd
-import torch
-
-hvd.init()
-total = hvd.allreduce(torch.tensor(10 ** hvd.rank()), op=hvd.Sum)
-sys.stdout.write(f"sum {int(total)}\n")  # in one piece
 """
 IBRUN = """#!/bin/bash
 # A stand-in for TACC's launcher: a task a node, its rank in PMI_RANK.
@@ -70,19 +59,6 @@ def test_the_commands_of_a_first_job_are_typed(slurm: Site, tmp_path: Path) -> N
     assert not nothing_left(slurm, 20)
 
 
-@pytest.mark.thorough
-@pytest.mark.real
-@needs_slurm()
-def test_a_rank_that_fails_ends_the_others(slurm: Site, tmp_path: Path) -> None:
-    script = "import os, time\nif os.environ['SLURM_PROCID'] == '3': 1 / 0\ntime.sleep(300)\n"
-    write(tmp_path, "fails.py", script)
-    with pytest.raises(AssertionError, match="3: ZeroDivisionError"):
-        line = "sbatch --wait cluster/run.slurm fails.py; s=$?; "
-        line += "until grep -q Zero run-*.log; do sleep 0.1; done; cat run-*.log; exit $s"
-        typed([line], slurm, tmp_path)
-    assert not nothing_left(slurm, 20)
-
-
 @pytest.mark.real
 @needs_slurm()
 @pytest.mark.thorough
@@ -107,26 +83,6 @@ def test_torchrun_starts_ranks_on_both_nodes(
     assert log.read_text().count(f"sum {'1' * ranks} ['a b']") == ranks
     assert not list(tmp_path.glob("frontera-*.sh"))
     assert not nothing_left(slurm, 20)
-
-
-@pytest.mark.real
-@pytest.mark.thorough
-def test_torchrun_by_hand_on_two_hosts(tmp_path: Path) -> None:
-    """Both are this machine; the same line is typed on each."""
-    write(tmp_path, "sum.py", SUM)
-    line = f"NODES=2 PORT={free_ports(1)[0]} bash {ROOT}/cluster/torchrun.sh sum.py"
-    hosts = [by_hand(line, tmp_path) for _ in range(2)]
-    said = [host.communicate(timeout=200)[0] for host in hosts]
-    assert [host.returncode for host in hosts] == [0, 0], said
-    assert [text.count("sum 1111 []") for text in said] == [2, 2]
-
-
-def by_hand(line: str, folder: Path) -> subprocess.Popen[str]:
-    """A line typed in a shell in a folder, with the course's Python before others."""
-    env = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
-    env["PATH"] = f"{os.path.dirname(sys.executable)}:{env['PATH']}"
-    return subprocess.Popen(["bash", "-c", line], cwd=folder, env=env, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
 
 
 def read(file: str) -> str:

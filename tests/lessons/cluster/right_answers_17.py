@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 from collections.abc import Callable, Mapping
 from functools import reduce
 from pathlib import Path
@@ -17,15 +16,6 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = []  # each section adds its own
 
 
 # --- 17.1: how often to save ----------------------------------------------------------------------
-
-
-def interval_in_hours(save: float, restart: float, gpu_hours: float, gpus: int) -> float:
-    """All in hours, the bracket multiplied out; seconds at the end."""
-    mean, delta = gpu_hours / gpus, save / 3600
-    if delta >= 2 * mean:
-        return 3600 * mean
-    young = (2 * delta * mean) ** 0.5
-    return 3600 * (young + delta / 3 + young * delta / mean / 18 - delta)
 
 
 def interval_by_rates(save: float, restart: float, gpu_hours: float, gpus: int) -> Any:
@@ -49,20 +39,7 @@ def interval_by_bisection(save: float, restart: float, gpu_hours: float, gpus: i
     return low * mtbf
 
 
-def interval_by_lambert(save: float, restart: float, gpu_hours: float, gpus: int) -> Any:
-    """The same in one line of scipy."""
-    from scipy.special import lambertw  # type: ignore[import-untyped]
-
-    mtbf = 3600 * gpu_hours / gpus
-    return (1 + lambertw(-np.exp(-1 - save / mtbf)).real) * mtbf
-
-
-RIGHT += [
-    ("17.1", interval_in_hours),
-    ("17.1", interval_by_rates),
-    ("17.1", interval_by_bisection),
-    ("17.1", interval_by_lambert),
-]
+RIGHT += [("17.1", interval_by_rates), ("17.1", interval_by_bisection)]
 
 
 # --- 17.2: effective time -------------------------------------------------------------------------
@@ -74,16 +51,6 @@ def share_by_expm1(interval: float, save: float, restart: float, mtbf: float) ->
     return interval / (mtbf * math.exp(restart / mtbf) * torch.expm1(length))
 
 
-def share_by_summing(interval: float, save: float, restart: float, mtbf: float) -> float:
-    """The k-th save after a restart counts if nothing failed until then; add up all of them."""
-    found, k = 0.0, 1
-    while True:
-        more = math.exp(-(restart + k * (interval + save)) / mtbf) * interval / mtbf
-        found, k = found + more, k + 1
-        if more < 1e-17:
-            return found
-
-
 def share_by_tries(interval: float, save: float, restart: float, mtbf: float) -> float:
     """The first try, and if it fails, as many as it takes with a restart before each."""
     fails = 1 - math.exp(-(interval + save) / mtbf)
@@ -91,24 +58,10 @@ def share_by_tries(interval: float, save: float, restart: float, mtbf: float) ->
     return interval / (fails * mtbf + fails * again)
 
 
-RIGHT += [("17.2", share_by_expm1), ("17.2", share_by_summing), ("17.2", share_by_tries)]
+RIGHT += [("17.2", share_by_expm1), ("17.2", share_by_tries)]
 
 
 # --- 17.3: a write that nothing spoils ------------------------------------------------------------
-
-
-def write_with_another_ending(folder: Any, name: str, data: bytes) -> None:
-    """What is left from before goes first, and all is waited for more often than it need be."""
-    partial = f"{name}.partial"
-    if partial in folder.names():
-        folder.remove(partial)
-        folder.sync_names()
-    folder.write(partial, data)
-    folder.sync(partial)
-    folder.sync_names()
-    folder.rename(partial, name)
-    folder.sync(name)
-    folder.sync_names()
 
 
 def write_under_a_name_before_it(folder: Any, name: str, data: bytes) -> Any:
@@ -139,27 +92,10 @@ def write_under_a_new_name(folder: Any, name: str, data: bytes) -> None:
     folder.sync_names()
 
 
-RIGHT += [
-    ("17.3", write_with_another_ending),
-    ("17.3", write_under_a_name_before_it),
-    ("17.3", write_under_a_new_name),
-]
+RIGHT += [("17.3", write_under_a_name_before_it), ("17.3", write_under_a_new_name)]
 
 
 # --- 17.4: cut for other ranks --------------------------------------------------------------------
-
-
-def pieces_by_going_on(length: int, parts: int, rank: int, size: int) -> Any:
-    """From the first element on, to the end of its part or of the slice, whichever comes first."""
-    old, new = math.ceil(length / parts), math.ceil(length / size)
-    at, end = rank * new, min((rank + 1) * new, length)
-    found = []
-    while at < end:
-        part, start = divmod(at, old)
-        take = min(old - start, end - at)
-        found.append([part, start, start + take])
-        at += take
-    return tuple(found)
 
 
 def pieces_by_elements(length: int, parts: int, rank: int, size: int) -> Any:
@@ -183,25 +119,7 @@ def pieces_in_a_tensor(length: int, parts: int, rank: int, size: int) -> Any:
     return rows[begin < end]
 
 
-def pieces_by_name(length: int, parts: int, rank: int, size: int) -> Any:
-    """Tuples with names, by sets of places."""
-    named = namedtuple("named", "part start stop")
-    old, new = -(-length // parts), -(-length // size)
-    mine = set(range(rank * new, min(length, (rank + 1) * new)))
-    found = []
-    for part in range(parts):
-        both = sorted(mine & set(range(part * old, part * old + old)))
-        if both:
-            found.append(named(part, both[0] - part * old, both[-1] + 1 - part * old))
-    return found
-
-
-RIGHT += [
-    ("17.4", pieces_by_going_on),
-    ("17.4", pieces_by_elements),
-    ("17.4", pieces_in_a_tensor),
-    ("17.4", pieces_by_name),
-]
+RIGHT += [("17.4", pieces_by_elements), ("17.4", pieces_in_a_tensor)]
 
 
 # --- 17.5: who am I? ------------------------------------------------------------------------------
@@ -221,23 +139,6 @@ def rank_by_matching(environ: Mapping[str, str]) -> Any:
             found = [int(environ[name]) for name in names.split()[:2]]
             found.append(int(environ.get(local, "0")))
     return found
-
-
-def rank_by_trying(environ: Mapping[str, str]) -> Any:
-    """Asks forgiveness; numpy's numbers."""
-    for rank, size, local, sure in (
-        ("HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK", "HOROVOD_SIZE"),
-        ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR"),
-        ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "PMI_SIZE"),
-        ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS"),
-    ):
-        try:
-            environ[sure]
-            place = np.int64(environ[rank]), np.int64(environ[size])
-            return *place, np.int64(environ.get(local, 0))
-        except KeyError:
-            continue
-    return None
 
 
 class Found(NamedTuple):
@@ -264,30 +165,10 @@ def rank_with_names(environ: Mapping[str, str]) -> Found | None:
     return Found(*(int(e.pop(name)) for name in names))
 
 
-RIGHT += [("17.5", rank_by_matching), ("17.5", rank_by_trying), ("17.5", rank_with_names)]
+RIGHT += [("17.5", rank_by_matching), ("17.5", rank_with_names)]
 
 
 # --- 17.6: the same sum on any number of ranks ----------------------------------------------------
-
-
-def sum_through_rank_0(comm: Any, mine: Mapping[int, Any], parts: int, like: Any) -> Any:
-    """Each rank sends how many parts, which, and what; rank 0 sorts, adds, and sends the sum."""
-    numbers = torch.tensor(sorted(mine), dtype=torch.int64)
-    if comm.rank:
-        comm.send(numbers, 0)
-        for part in numbers.tolist():
-            comm.send(mine[part], 0)
-        return comm.recv(0)
-    found = dict(mine)
-    for other in range(1, comm.size):
-        for part in comm.recv(other).tolist():
-            found[part] = comm.recv(other)
-    total = like * 0
-    for part in sorted(found):
-        total = total + found[part]
-    for request in [comm.isend(total, other) for other in range(1, comm.size)]:
-        request.wait()
-    return total
 
 
 def sum_passed_on(comm: Any, mine: Mapping[int, Any], parts: int, like: Any) -> Any:
@@ -330,18 +211,4 @@ def sum_of_gathered_tables(comm: Any, mine: Mapping[int, Any], parts: int, like:
     return torch.from_numpy(reduce(np.add, table.numpy()))
 
 
-def sum_of_a_list(comm: Any, mine: Mapping[int, Any], parts: int, like: Any) -> Any:
-    """A part at a time by a tree, which adds zeros; Python's own `sum`."""
-    from helpers.lessons.messages.algorithms.collectives import all_reduce_tree
-
-    empty = torch.zeros_like(like)
-    rows = [all_reduce_tree(comm, mine.get(part, empty).clone()) for part in range(parts)]
-    return sum(rows)
-
-
-RIGHT += [
-    ("17.6", sum_through_rank_0),
-    ("17.6", sum_passed_on),
-    ("17.6", sum_of_gathered_tables),
-    ("17.6", sum_of_a_list),
-]
+RIGHT += [("17.6", sum_passed_on), ("17.6", sum_of_gathered_tables)]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import torch
 
@@ -17,7 +15,6 @@ from helpers.lessons.cluster.algorithms.format import index_name, latest, part_n
 from helpers.lessons.cluster.experiments.checkpoint_kills import (
     SAME,
     Kills,
-    Notes,
     killed,
     newest,
     resumed,
@@ -25,7 +22,6 @@ from helpers.lessons.cluster.experiments.checkpoint_kills import (
 from helpers.lessons.cluster.experiments.checkpoint_run import trains
 from helpers.lessons.cluster.experiments.checkpoint_training import Setting
 from helpers.lessons.cluster.experiments.checkpoint_ways import WAYS
-from helpers.lessons.cluster.experiments.notes import note
 
 SHORT = Setting(steps=6, every=2, hidden=(12,))
 
@@ -61,20 +57,17 @@ def test_many_kills_while_checkpoints_are_written(way: str, kills: int, tmp_path
 # --- on other ranks -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("way", "on"), [("sharded", (1, 3, 5)), ("in the background", (2,))])
+@pytest.mark.parametrize(
+    ("way", "on", "stage"),
+    [("sharded", (1, 3, 5), 1), ("sharded", (2,), 3), ("in the background", (2,), 1)],
+)
 def test_a_curve_goes_on_on_fewer_ranks_and_on_more(
-    way: str, on: tuple[int, ...], tmp_path: Path
+    way: str, on: tuple[int, ...], stage: int, tmp_path: Path
 ) -> None:
-    found = resumed(tmp_path, 4, on, way, "virtual", SHORT)
+    found = resumed(tmp_path, 4, on, way, "virtual", SHORT._replace(stage=stage))
     assert found.step == 2 and set(found.losses) == set(on)
     assert all(len(each) == 4 for each in found.losses.values())
     assert found.worst <= SAME
-
-
-def test_a_fully_sharded_model_goes_on(tmp_path: Path) -> None:
-    assert (
-        resumed(tmp_path, 3, (2,), engine="virtual", setting=SHORT._replace(stage=3)).worst <= SAME
-    )
 
 
 @pytest.mark.thorough
@@ -149,27 +142,6 @@ def test_a_background_save_is_of_the_values_at_the_call(tmp_path: Path) -> None:
         return float(state["weights"].sum() + state["more"][0].sum())
 
     assert helpers.run(changes, tmp_path, ranks=1, engine="virtual", show=False) == [6.0]
-
-
-@pytest.mark.real
-def test_notes_outlive_their_writer(tmp_path: Path) -> None:
-    notes = Notes(tmp_path / "notes")
-    assert notes.look().begun == 0 and notes.pids == [] and notes.furthest("saved") == -1
-
-    def writes(comm: Any, path: str) -> None:
-        mine = {"rank": comm.rank, "pid": os.getpid()}
-        note(path, what="step", step=1, loss=0.5, **mine)
-        note(path, what="saving", step=2, loss=0.0, **mine)
-        if comm.rank == 0:
-            note(path, what="saved", step=2, loss=0.0, **mine)
-
-    helpers.run(writes, str(tmp_path / "notes"), ranks=2, show=False)
-    notes.look()
-    assert notes.furthest("step") == 1 and notes.losses.tolist() == [0.5]
-    assert notes.writing and notes.furthest("saved") == 2 and notes.seconds > 0
-    assert len(notes.pids) == 2 and not any(map(psutil.pid_exists, notes.pids))
-    notes.begins()
-    assert not notes.pids and not notes.writing and notes.furthest("saved") == 2
 
 
 def test_another_way_is_told(tmp_path: Path) -> None:

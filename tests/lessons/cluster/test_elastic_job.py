@@ -97,15 +97,6 @@ def test_kills_take_place_and_the_end_is_the_same(alone: bool) -> None:
     assert "equal, bit for bit" in str(story) and f"kills: {kills}" in str(story)
 
 
-def test_no_kill_is_an_undisturbed_job_and_fewer_are_refused() -> None:
-    with Looks() as nodes:
-        story = through_kills(Pretends(nodes), nodes, 0, 0, 40)
-    assert story.same and story.kills == [] and story.restarts == story.redone == 0
-    assert len(story.losses) == 40 and set(story.ranks) == {2}
-    with Looks() as nodes, pytest.raises(ValueError, match="0 times or more, not -1"):
-        through_kills(Pretends(nodes), nodes, -1, 0, 40)
-
-
 def test_one_loss_that_is_off_is_found() -> None:
     with Looks() as nodes:
         story = through_kills(Pretends(nodes, wrong=33), nodes, 1, 0, 40)

@@ -58,15 +58,6 @@ def stays(found: Quorum, kills: int) -> None:
 
 
 @pytest.mark.thorough
-def test_torchrun_goes_on_through_a_kill() -> None:
-    story = on_torchrun(kills=1, seed=4, steps=60)
-    holds(story, 1)
-    assert len(story.losses) >= 60 and story.restarts >= 1
-    starts = [line for line in story.commands if line.startswith(f"{story.kills[0].node}$")]
-    assert len(starts) == 2 and starts[0] == starts[1]  # the same command again
-
-
-@pytest.mark.thorough
 @pytest.mark.timeout(3000)
 def test_torchrun_ends_with_the_same_loss_after_ten_kills() -> None:
     calm = on_torchrun(kills=0, seed=1, steps=200)

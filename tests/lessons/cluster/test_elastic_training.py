@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,10 +12,7 @@ from hypothesis import strategies as st
 import helpers
 from helpers.lessons.cluster.experiments.elastic_training import (
     BATCH,
-    Notes,
     Training,
-    last_step,
-    note,
     on_ranks,
 )
 
@@ -72,28 +68,3 @@ def test_it_is_sgd_with_momentum_on_the_whole_batch() -> None:
         training.update(training.gradients(0, 1))
         torch.testing.assert_close(training.weights, weights.detach(), rtol=0, atol=1e-12)
     assert alone(60)[-1] < 0.5 * Training().loss()
-
-
-def test_notes_are_read_as_they_come_and_exactly(tmp_path: Path) -> None:
-    path = tmp_path / "steps.jsonl"
-    notes = Notes(path)
-    assert notes.look() == [] and notes.furthest == 0
-    losses = [0.1 + 0.2, 1 / 3, 2.0**-1074]
-    for step, loss in enumerate(losses, 1):
-        note(path, step, loss, 2)
-    line = path.read_bytes().splitlines(keepends=True)[0]
-    with path.open("ab") as file:
-        file.write(line[:20])  # a line that is not there yet
-    assert [each.loss for each in notes.look()] == losses
-    with path.open("ab") as file:
-        file.write(line[20:])
-    assert [(each.step, each.ranks) for each in notes.look()] == [(1, 2)]
-    assert notes.furthest == 3 and len(notes.steps) == 4 and notes.look() == []
-
-
-def test_the_last_step_is_a_number_or_a_file_to_come(tmp_path: Path) -> None:
-    assert last_step("40") == last_step(40) == 40
-    path = tmp_path / "last"
-    assert last_step(str(path)) == float("inf")
-    path.write_text("70")
-    assert last_step(str(path)) == 70

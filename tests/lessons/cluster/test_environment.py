@@ -48,10 +48,3 @@ def test_the_launcher_nearest_to_the_process_is_believed(
 )
 def test_what_is_no_rank(environ: dict[str, str]) -> None:
     assert rank_in(environ) is None
-
-
-def test_the_argument_is_read_and_not_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in TORCHRUN.items():
-        monkeypatch.setenv(name, value)
-    assert rank_in({}) is None
-    assert rank_in(SRUN) == (10, 12, 3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from helpers.lessons.cluster.algorithms.effective import effective_share
-from helpers.lessons.cluster.algorithms.interval import best_interval
 from helpers.lessons.cluster.algorithms.quorum import quorum_share
 from helpers.lessons.cluster.experiments.failure_clock import (
     Job,
     Luck,
-    best_on_clock,
     luck,
     quorum,
     run,
@@ -99,33 +96,3 @@ def test_a_quorum_gives_the_formulas_share(groups: int) -> None:
     job = Job(32 * HOUR, 32, save=0.0, restart=100.0, groups=groups, stall=20.0)
     expected = quorum_share(groups, 100.0, 20.0, 3600.0)
     assert quorum(job, luck(20_000, 5)) == pytest.approx(expected, abs=2e-3)
-
-
-def test_spans_fill_the_time() -> None:
-    job = Job(HOUR, 1, save=20.0, restart=1500.0)
-    found = run(job, 600.0, luck(100, 9), spans=True)
-    assert found.spans[0].begin == 0.0 and found.spans[-1].end == found.seconds
-    assert all(a.end == pytest.approx(b.begin) for a, b in pairwise(found.spans))
-    worked = sum(span.end - span.begin for span in found.spans if span.what == "work")
-    assert worked == pytest.approx(found.useful)
-    assert run(job, 600.0, luck(100, 9), spans=True) == found
-
-
-@pytest.mark.parametrize(("save", "restart"), [(1.0, 60.0), (60.0, 600.0), (1200.0, 600.0)])
-def test_the_clocks_best_interval_is_the_best_one(save: float, restart: float) -> None:
-    job = Job(HOUR, 1, save, restart)
-    seconds, most = best_on_clock(job, luck(60_000, 3))
-    best = best_interval(save, 3600.0)
-    assert seconds == pytest.approx(best, rel=0.02)
-    assert most == pytest.approx(effective_share(best, save, restart, 3600.0), abs=5e-3)
-
-
-def test_what_cannot_be_is_refused_in_a_sentence() -> None:
-    with pytest.raises(ValueError, match="1 GPU or more"):
-        Job(1.0, 0, 1.0, 1.0)
-    with pytest.raises(ValueError, match="1 to 4 groups"):
-        Job(1.0, 4, 1.0, 1.0, groups=5)
-    with pytest.raises(ValueError, match="complete before the next"):
-        run(Job(1.0, 1, 1.0, 1.0, behind=60.0), 30.0, luck(3))
-    with pytest.raises(ValueError, match="there is `quorum`"):
-        share(Job(1.0, 4, 1.0, 1.0, groups=2), 30.0, luck(3))

@@ -10,26 +10,7 @@ from helpers.lessons.cluster.algorithms.effective import effective_share
 from helpers.lessons.cluster.algorithms.interval import checkpoint_interval
 from helpers.lessons.cluster.experiments import failure_published as published
 from helpers.lessons.cluster.experiments.failure_clock import Job, luck, run
-from helpers.lessons.cluster.experiments.failure_settings import compare
 from helpers.lessons.cluster.figures import failures_view as view
-
-
-def test_times_are_said_as_people_say_them() -> None:
-    times = (0.59, 45.0, 119.0, 1140.0, 11_135.0, 1e6)
-    assert [view.said(each) for each in times] == [
-        *("0.59 s", "45 s", "119 s", "19 min", "3.09 h", "11.6 days")
-    ]
-
-
-def test_tables_hold_a_row_for_each() -> None:
-    rows = compare(failures=2000, seeds=(1,))
-    table = view.compared_table(rows, "C.")
-    assert [row[0] for row in table.rows] == [each.setting.name for each in rows]
-    assert table.rows[1][4] == "117 min"
-    shares = published.published_shares()
-    assert [row[1] for row in view.published_table(shares).rows] == [
-        *("> 90.0 %", "81.2 %", "44.0 %", "80.0 %")
-    ]
 
 
 def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,7 @@ from helpers.lessons.cluster.algorithms.format import opened, read_part
 from helpers.lessons.cluster.algorithms.order import Order
 from helpers.lessons.cluster.algorithms.randomness import go_on_randomly, random_states
 from helpers.lessons.cluster.algorithms.resharding import (
-    bounds,
     joined,
-    pieces,
     resharded,
     share,
 )
@@ -47,20 +45,6 @@ def test_a_row_comes_back_on_any_number_of_ranks(length: int, parts: int, size: 
     old = cut(row, parts)
     new = [joined(dict(enumerate(old)), length, parts, rank, size) for rank in range(size)]
     assert all(torch.equal(a, b) for a, b in zip(new, cut(row, size), strict=True))
-
-
-@settings(deadline=None)
-@given(length=st.integers(0, 60), parts=SIZES, size=SIZES)
-def test_pieces_are_every_element_once_and_none_is_empty(
-    length: int, parts: int, size: int
-) -> None:
-    told = []
-    for rank in range(size):
-        for part, start, stop in pieces(length, parts, rank, size):
-            assert 0 <= start < stop <= share(length, parts)
-            first = bounds(length, part, parts)[0]
-            told += range(first + start, first + stop)
-    assert told == list(range(length))
 
 
 def test_a_rank_reads_only_the_parts_that_it_needs() -> None:

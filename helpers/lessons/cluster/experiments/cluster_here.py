@@ -17,7 +17,6 @@ from helpers.engine.slurm import site as sites
 from helpers.engine.trace import Results
 
 ASK_SECONDS = 30.0
-SITES = "course-slurm-"  # how the folders of the course's own SLURMs are called
 
 
 class Here(NamedTuple):
@@ -57,7 +56,7 @@ def here(nodes: int = 2, ranks_per_node: int = 2, theirs: bool = False) -> Here:
 def own() -> bool:
     """Whether SLURM's commands find one that the course has started."""
     named = os.environ.get("SLURM_CONF")
-    return Path(named).parent.name.startswith(SITES) if named else sites.found() is not None
+    return Path(named).parent.name.startswith(sites.PREFIX) if named else sites.found() is not None
 
 
 def answering() -> str:

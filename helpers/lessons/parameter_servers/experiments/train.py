@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ from helpers.lessons.parameter_servers.experiments.step_times import Constant
 _OF_PROCESSES = ("timeout", "snapshot_every", "write_through", "slow", "kill")
 
 
-ENGINES = ("virtual", "processes", "hosts", "cluster")
+ENGINES = ("virtual", "processes", "hosts")
 
 
 def train(
@@ -68,8 +68,6 @@ def train(
     kill= and trace=; see `helpers.engine.servers.real.train_processes`.
     engine="hosts" takes these too: the processes are on virtual hosts, and what they send goes over
     links as hosts= and bandwidth= say.
-    engine="cluster" runs servers and workers as ranks of one job, on nodes=2, and takes the options
-    of `helpers.run(engine="cluster")`; a rank that dies ends the training there.
 
     Example: `helpers.train(lambda w: Asynchronous(w, Sgd(0.1), 4), workers=4, updates=500)`.
     """
@@ -85,10 +83,7 @@ def train(
             raise ValueError("Say when real processes are to end: give updates=.")
         from helpers.engine.servers.real import train_on_hosts, train_processes
 
-        trains: Callable[..., Training]
         trains = train_processes if engine == "processes" else train_on_hosts
-        if engine == "cluster":
-            from helpers.engine.cluster.training import train_on_cluster as trains
         try:
             return trains(
                 make_rule,
