@@ -21,9 +21,9 @@ from typing import NamedTuple, Protocol
 import psutil
 import submitit
 
+from helpers.course.setup.places import ROOT
 from helpers.engine.errors import RunError
 from helpers.engine.slurm import site
-from helpers.setup.places import ROOT
 
 _ASK_SECONDS = 60.0
 _END_SECONDS = 10.0

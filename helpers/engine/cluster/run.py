@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from helpers.course.setup.places import cache
 from helpers.engine.cluster import files, jobs
 from helpers.engine.cluster.folder import Plan, RunFolder
 from helpers.engine.cluster.follow import Follower
@@ -22,7 +23,6 @@ from helpers.engine.cluster.place import first_address, free_ports
 from helpers.engine.errors import RunError, RunInterrupted
 from helpers.engine.trace import Results
 from helpers.engine.wire import Parcel, pack_function
-from helpers.setup.places import cache
 
 START_SECONDS = 300.0  # for the ranks to come up: frameworks load slowly from a shared disk
 LOCAL_HOSTS = ("localhost", "127.0.0.1")  # names of this machine: horovodrun takes each for a host
