@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,26 +31,6 @@ def speedup_by_rates(
     return torch.tensor(workers / step / (1 / compute), dtype=torch.float64)
 
 
-def speedup_by_efficiency(
-    workers: int, compute: float, nbytes: float, latency: float, bandwidth: float
-) -> Any:
-    """N over 1 + exchange / compute, one worker for itself."""
-    if workers == 1:
-        return 1
-    exchange = 2 * (workers - 1) * latency + 2 * (workers - 1) / workers * nbytes / bandwidth
-    return np.float64(workers / (1 + exchange / compute))
-
-
-def servers_by_both_links(
-    workers: int, servers: int, nbytes: float, latency: float, bandwidth: float
-) -> float:
-    """The seconds of a server's link and of a worker's, pulled and pushed one by one."""
-    part = nbytes / servers
-    server = sum(part / bandwidth for _ in range(workers))
-    worker = sum(part / bandwidth for _ in range(servers))
-    return (latency + max(server, worker)) + (latency + max(server, worker))
-
-
 def servers_by_cases(
     workers: int, servers: int, nbytes: float, latency: float, bandwidth: float
 ) -> Any:
@@ -62,14 +42,6 @@ def servers_by_cases(
 
 
 # --- 09.3: fits -----------------------------------------------------------------------------------
-
-
-class Machine(NamedTuple):
-    """What a fit gives, with names."""
-
-    compute: float
-    alpha: float
-    share: float
 
 
 def _columns(workers: Any, nbytes: float, bandwidth: float) -> np.ndarray:
@@ -84,21 +56,6 @@ def fit_by_nnls(workers: Any, seconds: Any, nbytes: float, bandwidth: float) -> 
     t = np.array(seconds)
     found, _ = nnls(_columns(workers, nbytes, bandwidth) / t[:, None], np.ones(len(t)))
     return [found[0], found[1], 1 / found[2] if found[2] else float("inf")]
-
-
-def fit_by_trying(workers: Any, seconds: Any, nbytes: float, bandwidth: float) -> Any:
-    """Torch's least squares, again without what is negative; a named tuple."""
-    t = torch.tensor(seconds, dtype=torch.float64)[:, None]
-    rows = torch.from_numpy(_columns(workers, nbytes, bandwidth)) / t
-    compute, alpha, slow = torch.linalg.lstsq(rows, torch.ones_like(t)).solution[:, 0].tolist()
-    if alpha < 0:
-        found = torch.linalg.lstsq(rows[:, [0, 2]], torch.ones_like(t)).solution[:, 0]
-        compute, slow = found.tolist()
-        alpha = 0.0
-    if slow < 0:
-        found = torch.linalg.lstsq(rows[:, :2], torch.ones_like(t)).solution[:, 0]
-        return Machine(*found.tolist(), np.inf)
-    return Machine(compute, alpha, 1 / slow)
 
 
 def fit_of_logarithms(workers: Any, seconds: Any, nbytes: float, bandwidth: float) -> Any:
@@ -155,25 +112,6 @@ def two_levels_by_width(comm: Any, tensor: Any) -> Any:
     return tensor
 
 
-def two_levels_with_padding(comm: Any, tensor: Any) -> None:
-    """Pads a copy to a multiple of all ranks, and sums it in two levels, or through leaders."""
-    sizes = {comm.hosts.count(host) for host in comm.hosts}
-    length = len(tensor)
-    padded = torch.zeros(-(-length // comm.size) * comm.size)
-    padded[:length] = tensor
-    if len(sizes) > 1:
-        two_levels_by_leaders(comm, padded)
-    else:
-        inside: Any = Group(comm, comm.host_ranks)
-        across: Any = Group(comm, range(inside.rank, comm.size, inside.size))
-        each = len(padded) // inside.size
-        mine = reduce_scatter_ring(inside, padded)
-        assert len(mine) == each
-        all_reduce_ring(across, mine)
-        all_gather_ring(inside, padded)
-    tensor[:] = padded[:length]
-
-
 # --- 09.5: sparse sums ----------------------------------------------------------------------------
 
 
@@ -225,42 +163,13 @@ def sparse_with_counts(comm: Any, rows: Any, values: Any) -> Any:
     return union, sums
 
 
-def sparse_by_sorting(comm: Any, rows: Any, values: Any) -> Any:
-    """Sorts what all have in a stable way, and adds neighbours with one row, by numpy."""
-    told = []
-    for source in range(comm.size):  # each in turn tells the others
-        if source == comm.rank:
-            requests = [
-                comm.isend(each, other)
-                for other in range(comm.size)
-                for each in (rows, values)
-                if other != comm.rank
-            ]
-            told.append((rows, values))
-            for request in requests:
-                request.wait()
-        else:
-            told.append((comm.recv(source), comm.recv(source)))
-    every = np.concatenate([r.numpy() for r, _ in told])
-    order = np.argsort(every, kind="stable")
-    union, starts = np.unique(every[order], return_index=True)
-    sorted_values = np.concatenate([v.numpy() for _, v in told])[order]
-    sums = np.add.reduceat(sorted_values, starts) if len(starts) else sorted_values
-    return torch.from_numpy(union), torch.from_numpy(sums)
-
-
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("09.1", speedup_by_rates),
-    ("09.1", speedup_by_efficiency),
-    ("09.2", servers_by_both_links),
     ("09.2", servers_by_cases),
     ("09.3", fit_by_nnls),
-    ("09.3", fit_by_trying),
     ("09.3", fit_of_logarithms),
     ("09.4", two_levels_by_leaders),
     ("09.4", two_levels_by_width),
-    ("09.4", two_levels_with_padding),
     ("09.5", sparse_by_dictionary),
     ("09.5", sparse_with_counts),
-    ("09.5", sparse_by_sorting),
 ]

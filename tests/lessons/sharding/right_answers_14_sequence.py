@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from helpers.lessons.sharding.algorithms.all_to_all import all_to_all, all_to_all_direct
+from helpers.lessons.sharding.algorithms.all_to_all import all_to_all
 
 
 def ring_with_running_sums(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:
@@ -31,35 +31,6 @@ def ring_with_running_sums(comm: Any, query: Any, key: Any, value: Any, places: 
         total = total * factor + weights.sum(-1, keepdim=True)
         mixed, top = mixed * factor + weights.matmul(block[1]), higher
     return [mixed / total, (top + total.log()).squeeze(-1)]
-
-
-def ring_into_buffers(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:
-    """Receives first, skips blocks that hide everything, head by head, and masks with a huge
-    negative number."""
-    mixed, sums = torch.zeros_like(query), torch.full_like(query[..., 0], -math.inf)
-    for step in range(comm.size):
-        more, source = step + 1 < comm.size, (comm.rank - step) % comm.size
-        arriving = [comm.irecv((comm.rank - 1) % comm.size) for _ in range(2 * more)]
-        sending = [
-            comm.isend(t.contiguous(), (comm.rank + 1) % comm.size)
-            for t in (key, value)[: 2 * more]
-        ]
-        hidden = None if places is None else places[source][None] > places[comm.rank][:, None]
-        if hidden is None or not bool(hidden.all()):
-            for head in range(len(query)):
-                scores = query[head] @ key[head].T / math.sqrt(query.shape[-1])
-                if hidden is not None:
-                    scores = scores.masked_fill(hidden, -1e30)
-                part, own = scores.softmax(-1) @ value[head], scores.logsumexp(-1)
-                both = torch.logaddexp(sums[head], own)
-                mixed[head] *= (sums[head] - both).exp()[:, None]
-                mixed[head] += part * (own - both).exp()[:, None]
-                sums[head] = both
-        if more:
-            key, value = (request.wait() for request in arriving)
-        for request in sending:
-            request.wait()
-    return mixed, sums
 
 
 def ring_with_torchs_attention(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:
@@ -96,24 +67,6 @@ def experts_in_sorted_order(comm: Any, x: Any, choice: Any, capacity: int, exper
     return out
 
 
-def experts_counted_by_hand(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> Any:
-    """Token by token with lists, the own tokens worked on apart."""
-    rows: list[list[int]] = [[] for _ in range(comm.size)]
-    for token, rank in enumerate(choice.tolist()):
-        if len(rows[rank]) < capacity:
-            rows[rank].append(token)
-    arrived = all_to_all(comm, [x[held] for held in rows], all_to_all_direct)
-    answers = all_to_all(comm, [expert(part) if len(part) else part for part in arrived])
-    found = {
-        t: a
-        for held, part in zip(rows, answers, strict=True)
-        for t, a in zip(held, part, strict=True)
-    }
-    nothing = torch.zeros_like(x[:1])[0] if len(x) else None
-    out = [found.get(token, nothing) for token in range(len(x))]
-    return torch.stack(out) if out else torch.cat(answers)
-
-
 def experts_by_a_function(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> Any:
     """Messages by hand inside an autograd function of its own, there and back in one."""
 
@@ -147,11 +100,9 @@ def experts_by_a_function(comm: Any, x: Any, choice: Any, capacity: int, expert:
     )
 
 
-OF_SEQUENCES: list[tuple[str, Callable[..., Any]]] = [
+RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("14.7", ring_with_running_sums),
-    ("14.7", ring_into_buffers),
     ("14.7", ring_with_torchs_attention),
     ("14.8", experts_in_sorted_order),
-    ("14.8", experts_counted_by_hand),
     ("14.8", experts_by_a_function),
 ]
