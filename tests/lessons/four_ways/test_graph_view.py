@@ -49,7 +49,7 @@ def no_overlap(figure: Any) -> None:
         assert around and extent.width < around[0].width * 1.04, text.get_text()
 
 
-def test_a_graph_is_shown_with_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_graph_is_shown_with_what_it_holds(shown: Any) -> None:
     server, worker = "/job:ps/task:0", "/job:worker/task:0"
     ops = [
         Op("weights", "VarHandleOp", server, (), ()),
@@ -62,10 +62,9 @@ def test_a_graph_is_shown_with_what_it_holds(monkeypatch: pytest.MonkeyPatch) ->
         Op("two", "Const", worker, (), ()),
         Op("double", "Mul", server, ("two", "loss/sum"), ()),
     ]
-    shown: list[tuple[str, str]] = []
-    monkeypatch.setattr(graph_view, "show", lambda figure, *words: shown.append(words))
+    found = shown(graph_view)
     graph_view.show_graph([ops], "The loss lies on a worker.")
-    ((caption, alt),) = shown
+    ((_, caption, alt),) = found
     assert caption == "The loss lies on a worker."
     assert "ps 0 holds variables (weights), ops (double). worker 0 holds loss, ops (two). " in alt
     assert "variables on ps 0 goes to loss on worker 0." in alt and "changes" not in alt
