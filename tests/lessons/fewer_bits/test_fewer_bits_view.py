@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from helpers.lessons.fewer_bits.algorithms.step_cost import Scheme, compressed_step
@@ -10,13 +12,12 @@ from helpers.lessons.fewer_bits.figures import fewer_bits_view as view
 SCHEMES = {"top 1 %": Scheme("top 1 %", 0.02, 1e-8), "bf16": Scheme("bf16", 0.5, 0.0)}
 
 
-def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[tuple[str, str]] = []
-    monkeypatch.setattr(view, "show", lambda figure, caption, alt: said.append((caption, alt)))
+def test_every_figure_says_what_it_shows(shown: Any) -> None:
+    found = shown(view)
     view.show_lines({"one": [3.0, 1.0], "two": [2.0, 0.5]}, "step", "loss", "Two.", log=True)
-    assert said[-1] == ("Two.", "loss by step: one from 3 to 1; two from 2 to 0.5.")
+    assert found[-1][1:] == ("Two.", "loss by step: one from 3 to 1; two from 2 to 0.5.")
     view.show_losses({"bf16": (7.28, 0.147), "bf16, no feedback": (7.28, 0.2)}, "Both.")
-    assert "bf16, no feedback: 7.28 MB, loss 0.200" in said[-1][1]
+    assert "bf16, no feedback: 7.28 MB, loss 0.200" in found[-1].alt
 
 
 @pytest.mark.parametrize(("scheme", "interval"), [("top 1 %", 1), ("bf16", 1), ("top 1 %", 500)])
