@@ -31,10 +31,6 @@ from helpers.lessons.quantization.experiments.patients import (
     wild_picture,
 )
 
-each_patient = pytest.mark.parametrize(
-    "make", [separable, pytest.param(reader, marks=pytest.mark.thorough)]
-)
-
 
 @cache
 def health(make: Callable[[], Patient]) -> float:
@@ -47,29 +43,23 @@ def static(patient: Patient, bits: int = 8, **options: object) -> nn.Sequential:
     return quantize_static(patient.model, patient.calibration(), bits, **options)  # type: ignore
 
 
-@each_patient
-def test_eight_bits_cost_at_most_a_point_and_half_precision_next_to_nothing(
-    make: Callable[[], Patient],
+@pytest.mark.parametrize("make", [separable, pytest.param(reader, marks=pytest.mark.thorough)])
+def test_eight_bits_cost_at_most_a_point_and_files_are_a_quarter_as_large(
+    make: Callable[[], Patient], tmp_path: Path
 ) -> None:
     patient = make()
     assert health(make) >= 0.95
+    # The batch norms are folded first, which makes the file in floats smaller, and the test harder.
+    whole = save(fold(patient.model), tmp_path / "floats")
     forms = [quantize_dynamic(patient.model), quantize_weights(patient.model)]
     if make is separable:
         forms += [static(patient, observer=observer) for observer in ("percentile", "min-max")]
     for treated in forms:
         assert accuracy(treated, patient) >= health(make) - 0.01
+    assert save(forms[-1] if make is separable else forms[0], tmp_path / "codes") <= 0.27 * whole
+    assert save(quantize_weights(patient.model, bits=4), tmp_path / "four") <= 0.15 * whole
     for dtype in (torch.bfloat16, torch.float16):
         assert agreement(in_dtype(patient.model, dtype), patient.model, patient) >= 0.99
-
-
-@each_patient
-def test_files_are_a_quarter_as_large(make: Callable[[], Patient], tmp_path: Path) -> None:
-    patient = make()
-    # The batch norms are folded first, which makes the file in floats smaller, and the test harder.
-    whole = save(fold(patient.model), tmp_path / "floats")
-    treated = static(patient) if make is separable else quantize_dynamic(patient.model)
-    assert save(treated, tmp_path / "codes") <= 0.27 * whole
-    assert save(quantize_weights(patient.model, bits=4), tmp_path / "four") <= 0.15 * whole
 
 
 @pytest.mark.thorough
@@ -112,14 +102,3 @@ def test_wild_channels_change_no_output_and_have_scales_of_their_own() -> None:
     assert accuracy(quantize_weights(wild), patient) >= health(separable) - 0.01
     with pytest.raises(TypeError, match="nothing but a batch norm"):
         wild_channel(nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2)), 2)
-
-
-def test_a_patient_is_trained_once_and_each_copy_is_one_s_own() -> None:
-    first, second = separable(), separable()
-    assert first.model is not second.model and first.test_x is second.test_x
-    with torch.no_grad():
-        first.model[1].weight.zero_()  # type: ignore[index]
-    assert accuracy(second.model, second) == health(separable)
-    assert accuracy(lambda x: torch.eye(10)[first.test_y], first) == 1
-    assert len(first.test_x) == 719 and len(first.train_x) == 1078
-    assert sum(len(batch) for batch in first.calibration(100)) == 100
