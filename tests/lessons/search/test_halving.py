@@ -38,21 +38,16 @@ def run(search: SuccessiveHalving | Asha, workers: int, seed: int, kills: float 
     return reported
 
 
-def test_rungs_grow_by_the_factor() -> None:
-    assert rungs(1, 27, 3) == [1, 3, 9, 27]
-    assert rungs(2, 15, 2) == [2, 4, 8]
-    assert rungs(5, 5, 4) == [5]
-
-
-@pytest.mark.parametrize("wrong", [(0, 9, 3), (3, 2, 3), (1, 9, 1)])
-def test_rungs_that_cannot_be_are_told(wrong: tuple[int, int, int]) -> None:
-    with pytest.raises(ValueError, match="it takes 1 ≤ least ≤ most and a factor of 2 or more"):
-        rungs(*wrong)
-
-
-def test_the_best_are_first_and_what_is_no_number_is_last() -> None:
-    losses = {4: 0.5, 1: 0.5, 2: math.nan, 3: math.inf, 0: 0.7}
-    assert best(losses, 5) == [1, 4, 0, 3, 2]
+def test_rungs_and_who_is_the_best_by_hand() -> None:
+    assert (rungs(1, 27, 3), rungs(2, 15, 2), rungs(5, 5, 4)) == ([1, 3, 9, 27], [2, 4, 8], [5])
+    for wrong in ((0, 9, 3), (3, 2, 3), (1, 9, 1)):
+        with pytest.raises(ValueError, match="1 ≤ least ≤ most and a factor of 2 or more"):
+            rungs(*wrong)
+    # What is no number is last.
+    assert best({4: 0.5, 1: 0.5, 2: math.nan, 3: math.inf, 0: 0.7}, 5) == [1, 4, 0, 3, 2]
+    # 3 alone is on the last rung, though its loss is the largest; 2 did better below.
+    losses = [{0: 0.9, 1: 0.2, 2: 0.4, 3: 0.5}, {2: 0.3, 3: 0.6}, {3: 0.8}]
+    assert top(losses, 9) == [3, 2, 1, 0] and top(losses, 2) == [3, 2]
 
 
 @given(st.integers(1, 40), st.integers(2, 4), st.integers(1, 6), st.integers(0, 99))
@@ -107,10 +102,6 @@ def test_no_trial_is_lost_with_its_worker(make: type, workers: int, kills: float
         reported = run(make(30, 1, 9, 3), workers, seed, kills)
         assert len(set(reported)) == len(reported)
         assert {job.trial for job in reported if job.rung == 0} == set(range(30))
-
-
-@pytest.mark.parametrize("make", SEARCHES)
-def test_a_job_counts_once(make: type) -> None:
     search = make(4, 1, 9, 3)
     job = search.next()
     search.report(job, 0.1)
@@ -119,11 +110,3 @@ def test_a_job_counts_once(make: type) -> None:
             again()
     with pytest.raises(ValueError, match="at least one trial, not 0"):
         make(0, 1, 9, 3)
-
-
-def test_the_top_are_those_who_got_furthest() -> None:
-    """By hand: 3 alone is on the last rung, though its loss is the largest; 2 did better below."""
-    losses = [{0: 0.9, 1: 0.2, 2: 0.4, 3: 0.5}, {2: 0.3, 3: 0.6}, {3: 0.8}]
-    assert top(losses, 9) == [3, 2, 1, 0]
-    assert top(losses, 2) == [3, 2]
-    assert top([{}, {}], 3) == []
