@@ -103,25 +103,6 @@ def in_other_words(times: Any, ends: Any) -> list[str]:
 # --- 18.6: a figure -------------------------------------------------------------------------------
 
 
-def dots_and_lines(ax: Any, times: Any) -> None:
-    """A line for each interval and a dot for each mean, by numpy."""
-    from scipy import stats
-
-    for x, (way, seconds) in enumerate(times.items()):
-        values = np.array(seconds)
-        if not np.isfinite(values).all():
-            ax.text(x, 0, f"{np.isfinite(values).sum()} of {len(values)} arrived", rotation=90)
-            continue
-        low, high = stats.t.interval(
-            0.95, len(values) - 1, loc=values.mean(), scale=stats.sem(values)
-        )
-        ax.vlines(x, low, high, color="k")
-        ax.plot([x], [values.mean()], "o", label=way)
-    ax.set_xticks(np.arange(len(times)))
-    ax.set_xticklabels(list(times), rotation=30)
-    ax.set_ylabel("time [s]")
-
-
 def boxes_and_areas(ax: Any, times: Any) -> None:
     """A bar from end to end, a point, and NaN where there is no mean."""
     from scipy import stats
@@ -171,6 +152,5 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("18.4", by_scipy),
     ("18.5", with_a_half),
     ("18.5", in_other_words),
-    ("18.6", dots_and_lines),
     ("18.6", boxes_and_areas),
 ]

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from helpers.lessons.messages.algorithms.collectives import (
     all_reduce_naive,
-    all_reduce_ring,
     broadcast_naive,
 )
 
@@ -109,77 +107,12 @@ def rate_in_float32(step: int, base: float, times: int, warmup: int) -> Any:
     return torch.linspace(base, base * times, warmup + 1)[min(step, warmup)].item()
 
 
-def shard_rounded(rows: int, rank: int, size: int, epoch: int) -> Any:
-    """Cuts at rounded places, and puts the global state back."""
-    before = torch.get_rng_state()
-    torch.manual_seed(1000 + epoch)
-    order = torch.randperm(rows)
-    torch.set_rng_state(before)
-    return order[round(rank * rows / size) : round((rank + 1) * rows / size)]
-
-
-def train_with_an_optimizer(
-    comm: Any, model: Any, inputs: Any, targets: Any, total: int, steps: int, rate: float
-) -> None:
-    """One flat broadcast, torch's SGD, sums of squares over all rows in place of means."""
-    flat = nn.utils.parameters_to_vector(model.parameters()).detach()
-    broadcast_naive(comm, flat)
-    nn.utils.vector_to_parameters(flat, model.parameters())
-    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
-    for _ in range(steps):
-        optimizer.zero_grad(set_to_none=False)
-        loss = nn.functional.mse_loss(model(inputs), targets, reduction="sum")
-        (loss / (total * targets.shape[1])).backward()
-        for parameter in model.parameters():
-            all_reduce_ring(comm, parameter.grad)
-        optimizer.step()
-
-
-class Summing:
-    """Counts on for ever, keeps the last step's sums until the next, and writes into `.grad`."""
-
-    def __init__(self, comm: Any, buckets: Any, reduce: Any) -> None:
-        self.comm, self.buckets, self.reduce = comm, buckets, reduce
-        self.come = [0] * len(buckets)
-        self.begun: dict[int, tuple[Any, Any]] = {}
-        for number, bucket in enumerate(buckets):
-            for parameter in bucket:
-                parameter.register_post_accumulate_grad_hook(lambda _, n=number: self.arrive(n))
-
-    def arrive(self, number: int) -> None:
-        """A gradient of this bucket is there."""
-        bucket = self.buckets[number]
-        self.come[number] += 1
-        if self.come[number] % len(bucket) == 0:
-            flat = nn.utils.parameters_to_vector([p.grad for p in bucket])
-            self.begun[number] = flat, self.comm.background(self.reduce, flat)
-
-    def finish(self) -> None:
-        """Wait, last bucket first."""
-        for number in reversed(range(len(self.buckets))):
-            flat, request = self.begun[number]
-            request.wait()
-            place = 0
-            for parameter in self.buckets[number]:
-                part = flat[place : place + parameter.numel()].view_as(parameter)
-                parameter.grad.copy_(part).div_(self.comm.size)
-                place += parameter.numel()
-
-
-def overlap_as_a_class(comm: Any, buckets: Any, reduce: Any) -> Callable[[], None]:
-    """A bound method for `finish`."""
-    return Summing(comm, buckets, reduce).finish
-
-
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("03.1", shard_every_nth),
-    ("03.1", shard_rounded),
     ("03.2", average_in_one_tensor),
     ("03.3", train_by_averaging_steps),
-    ("03.3", train_with_an_optimizer),
     ("03.4", buckets_by_hand),
     ("03.5", overlap_in_views),
-    ("03.5", overlap_as_a_class),
     ("03.6", rate_in_one_line),
     ("03.6", rate_in_float32),
 ]

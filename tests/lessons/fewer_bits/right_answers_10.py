@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 
 from helpers.engine.servers.rule import Decision, Rule
 from helpers.lessons.messages.algorithms.collectives import (
-    all_gather_ring,
     all_reduce_ring,
-    reduce_scatter_ring,
 )
-from helpers.lessons.parameter_servers.algorithms.update_rules import Averaging, Synchronous
 
 # --- 10.1: half the bits --------------------------------------------------------------------------
 
@@ -42,25 +37,7 @@ def _cut(flat: Any, size: int) -> list[tuple[int, int]]:
     return [(r * len(flat) // size, (r + 1) * len(flat) // size) for r in range(size)]
 
 
-def half_in_two_halves(comm: Any, gradient: Any, dtype: Any) -> None:
-    """The ring's halves, one after the other, on a buffer of its own; nothing for one rank."""
-    if comm.size == 1:
-        return
-    half = gradient.new_empty(gradient.numel(), dtype=dtype)
-    half.copy_(gradient.flatten() * (1 / comm.size))
-    reduce_scatter_ring(comm, half)
-    all_gather_ring(comm, half)
-    gradient[...] = half.reshape(gradient.shape).double()
-
-
 # --- 10.2: a loss scale that finds itself ---------------------------------------------------------
-
-
-def scale_by_powers(scale: float, good: int, finite: bool, interval: int) -> list[Any]:
-    """The exponent goes up or down; a list of numpy's numbers."""
-    good = (good + 1) * finite
-    up = good == interval
-    return [np.ldexp(scale, int(up) - (not finite)), np.int64(0 if up else good)]
 
 
 def scale_in_order(scale: float, good: int, finite: bool, interval: int) -> Any:
@@ -109,28 +86,7 @@ def low_rank_by_svd(comm: Any, matrix: Any, right: Any) -> Any:
     return [torch.einsum("ik,kj->ij", left, turned), turned.T]
 
 
-def low_rank_by_cholesky(comm: Any, matrix: Any, right: Any) -> Any:
-    """PᵀP = L·Lᵀ, and P·L⁻ᵀ is orthonormal; begins with an orthonormal Q, of the same span."""
-    left = all_reduce_ring(comm, matrix @ torch.linalg.qr(right).Q)
-    factor = torch.linalg.cholesky(left.T @ left)
-    left = torch.linalg.solve_triangular(factor, left.T, upper=False).T
-    new = (matrix.T @ left).clone(memory_format=torch.contiguous_format)
-    all_reduce_ring(comm, new)
-    return left @ new.T, new
-
-
 # --- 10.5: a mean that is a gradient --------------------------------------------------------------
-
-
-class DiLoCoByRules(Averaging):
-    """Lets `Rule` take the copy and make the update, for it knows how."""
-
-    def __init__(self, weights: Any, workers: Any, outer: Any) -> None:
-        Synchronous.__init__(self, weights, outer, workers)
-
-    def apply(self, gradient: Any) -> None:
-        """A gradient like any other."""
-        Rule.apply(self, self.weights - gradient)
 
 
 class DiLoCoOfDifferences(Rule):
@@ -169,34 +125,12 @@ def even_by_the_link(
     return link * (dense - share * dense) / (less - share * dense)
 
 
-def even_by_halving(
-    compute: float, nbytes: float, workers: int, share: float, plain: float, compressed: float
-) -> float:
-    """Halves an interval of seconds that the dense bytes take, until both steps are as long."""
-    coding = compressed - (compute + share * (plain - compute))
-    if compute + coding <= compute:
-        return math.inf
-    low, high = 0.0, 1e6
-    for _ in range(200):
-        middle = (low + high) / 2
-        if coding + share * middle < middle:
-            high = middle
-        else:
-            low = middle
-    return (2 - 2 / workers) * nbytes / high
-
-
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("10.1", half_by_owners),
-    ("10.1", half_in_two_halves),
     ("10.2", scale_in_order),
-    ("10.2", scale_by_powers),
     ("10.3", largest_taken_off),
     ("10.3", largest_one_by_one),
     ("10.4", low_rank_by_svd),
-    ("10.4", low_rank_by_cholesky),
-    ("10.5", DiLoCoByRules),
     ("10.5", DiLoCoOfDifferences),
     ("10.6", even_by_the_link),
-    ("10.6", even_by_halving),
 ]

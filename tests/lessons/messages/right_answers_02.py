@@ -102,17 +102,6 @@ def fit_with_logarithms(sizes: list[int], seconds: list[float]) -> tuple[float, 
     return alpha, beta  # numpy numbers, as people return them
 
 
-def shared_by_stacking(comm: Any, buffers: Any) -> None:
-    """Sums its slice in one go."""
-    length = len(buffers[0])
-    part = slice(comm.rank * length // comm.size, (comm.rank + 1) * length // comm.size)
-    comm.barrier()
-    total = torch.stack([buffer[part] for buffer in buffers]).sum(0)
-    for buffer in buffers:
-        buffer[part] = total
-    comm.barrier()
-
-
 def shared_every_nth(comm: Any, buffers: Any) -> None:
     """Works on every N-th element instead of a block, with `+=` on slices."""
     comm.barrier()
@@ -131,6 +120,5 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("02.3", ring_to_the_left),
     ("02.3", ring_with_padding),
     ("02.4", fit_with_logarithms),
-    ("02.5", shared_by_stacking),
     ("02.5", shared_every_nth),
 ]

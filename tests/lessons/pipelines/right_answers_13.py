@@ -93,42 +93,6 @@ def run_stage_by_gradients(
     return torch.stack(list(losses.values())).mean() if targets is not None else None
 
 
-def run_stage_with_a_surrogate(
-    comm: Any, module: Any, instructions: Any, inputs: Any, targets: Any, loss: Any
-) -> Any:
-    """Goes back through the sum of output times gradient; clears what the step before left."""
-    module.zero_grad()
-    first, last = comm.rank == 0, comm.rank + 1 == comm.size
-    ins: dict[int, Any] = {}
-    outs: dict[int, Any] = {}
-    sent, total = [], 0.0
-
-    def go(each: Any) -> None:
-        nonlocal total
-        i = each.microbatch
-        if type(each) is Forward:
-            ins[i] = inputs[i] if first else comm.recv(comm.rank - 1).requires_grad_(True)
-            outs[i] = module(ins[i])
-            if not last:
-                sent.append(comm.isend(outs[i].detach(), comm.rank + 1))
-            return
-        if last:
-            value = loss(outs.pop(i), targets[i]) * (1 / len(targets))
-            total = total + float(value.detach())
-        else:
-            value = (outs.pop(i) * comm.recv(comm.rank + 1)).sum()
-        value.backward()
-        if not first:
-            sent.append(comm.isend(ins[i].grad, comm.rank - 1))
-        del ins[i]
-
-    for each in instructions:
-        go(each)
-    for request in sent:
-        request.wait()
-    return total if last else None
-
-
 class _Again(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, fn: Any, x: Any) -> Any:
@@ -181,7 +145,6 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("13.3", one_by_one_by_counting),
     ("13.3", one_by_one_in_another_order),
     ("13.4", run_stage_by_gradients),
-    ("13.4", run_stage_with_a_surrogate),
     ("13.5", recompute_from_a_copy),
     ("13.5", recompute_with_torch),
     ("13.6", zero_bubble_last_first),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,18 +20,6 @@ def quantize_by_looking(values: Any, low: float, high: float, bits: int = 8) -> 
     return [codes[places].to(torch.int8), scale, zero]
 
 
-def quantize_with_fractions(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """One value after the other, exactly, in numpy; a zero point of a numpy type."""
-    bottom, top = min(Fraction(low), Fraction(0)), max(Fraction(high), Fraction(0))
-    scale = (top - bottom) / (2**bits - 1)
-    zero = round(-(2 ** (bits - 1)) - bottom / scale)
-    codes = np.empty(values.shape, np.int8)
-    for at, value in np.ndenumerate(values.numpy()):
-        code = zero + round(Fraction(float(value)) / scale)
-        codes[at] = min(max(code, -(2 ** (bits - 1))), 2 ** (bits - 1) - 1)
-    return torch.from_numpy(codes), np.float32(scale), np.int64(zero)
-
-
 def quantize_weight_in_numpy(weight: Any, bits: int = 8) -> Any:
     """In numpy, by a matrix with a row for each channel; leaves out the empty ones."""
     rows = weight.numpy().reshape(len(weight), -1)
@@ -42,45 +29,12 @@ def quantize_weight_in_numpy(weight: Any, bits: int = 8) -> Any:
     return torch.from_numpy(codes).view(weight.shape), torch.from_numpy(scale)
 
 
-def quantize_weight_with_torch(weight: Any, bits: int = 8) -> Any:
-    """torch's own, with a least scale that only a channel of zeros falls below."""
-    scale = weight.detach().abs().flatten(1).max(dim=1).values / (2 ** (bits - 1) - 1)
-    scale = scale.clamp(min=torch.finfo(torch.float32).tiny)
-    zeros, half = torch.zeros(len(weight), dtype=torch.int32), 2 ** (bits - 1)
-    left = torch.fake_quantize_per_channel_affine(weight, scale, zeros, 0, -half, half - 1)
-    return torch.einsum("o...,o->o...", left, 1 / scale).round().char(), scale
-
-
 def _left(values: Any, ends: Any, bits: int) -> float:
     """The mean squared error of what a range leaves, in numpy."""
     low, high = min(ends[0], 0.0), max(ends[1], 0.0)
     step = (high - low) / (2**bits - 1)
     left = np.clip(step * np.rint(values / step), low, high)
     return float(np.mean((left - values) ** 2))
-
-
-class RecipeOfCounts:
-    """Keeps each value once, and how often it came; tries bounds from the smallest up."""
-
-    def __init__(self, bits: int = 8) -> None:
-        self.bits, self.many = bits, dict[float, int]()
-
-    def see(self, batch: Any) -> None:
-        for value, count in zip(*np.unique(batch.numpy(), return_counts=True), strict=True):
-            self.many[float(value)] = self.many.get(float(value), 0) + int(count)
-
-    def range(self) -> Any:
-        values, counts = (np.array([*of]) for of in (self.many, self.many.values()))
-        top, steps = np.abs(values).max(), 2**self.bits - 1
-        best, ends = np.inf, (0.0, 0.0)
-        for bound in top * np.geomspace(1 / 3000, 1, 400):
-            low, high = max(values.min(), -bound), min(values.max(), bound)
-            step = (max(high, 0) - min(low, 0)) / steps
-            off = np.clip(step * np.rint(values / step), min(low, 0), max(high, 0)) - values
-            error = float(counts @ off**2)
-            if error <= best:
-                best, ends = error, (low, high)
-        return ends
 
 
 class RecipeEndByEnd:
@@ -139,16 +93,6 @@ def mxfp4_as_torch_floats(x: Any) -> Any:
     return exponents.to(torch.int8), elements.to(torch.float8_e4m3fn)
 
 
-def layer_in_numpy(
-    x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
-) -> Any:
-    """Widens the codes, takes the zero point off first, and counts the bias in steps."""
-    values = x.numpy().astype(np.int64) - x_zero
-    scale = np.float64(x_scale) * w_scale.numpy()
-    sums = values @ weight.numpy().astype(np.int64).T + np.rint(bias.numpy() / scale).astype(int)
-    return torch.from_numpy(sums * scale)
-
-
 def layer_with_scales_by_einsum(
     x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
 ) -> Any:
@@ -181,15 +125,6 @@ def fold_in_numpy(
     return [torch.from_numpy((w.T * factor).T), torch.from_numpy(b + factor * (old - m))]
 
 
-def fold_by_torch(
-    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = 1e-5
-) -> Any:
-    """torch's own."""
-    from torch.nn.utils.fusion import fuse_conv_bn_weights
-
-    return fuse_conv_bn_weights(weight, bias, mean, var, eps, gamma, beta)
-
-
 def fake_by_names(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
     """A Function that is given its arguments by name, as torch 2.13 takes them; keeps a number."""
     ends = {"highest": highest - zero_point, "lowest": lowest - zero_point}
@@ -220,16 +155,11 @@ def fake_by_a_hook(x: Any, scale: float, zero_point: int, lowest: int, highest: 
 
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("11.1", quantize_by_looking),
-    ("11.1", quantize_with_fractions),
     ("11.2", quantize_weight_in_numpy),
-    ("11.2", quantize_weight_with_torch),
-    ("11.3", layer_in_numpy),
     ("11.3", layer_with_scales_by_einsum),
     ("11.3", layer_without_a_product),
-    ("11.4", RecipeOfCounts),
     ("11.4", RecipeEndByEnd),
     ("11.5", fold_in_numpy),
-    ("11.5", fold_by_torch),
     ("11.6", fake_by_names),
     ("11.6", fake_by_a_hook),
     ("11.7", mxfp4_in_numpy),

@@ -1,23 +1,20 @@
-"""Right answers to exercises 14.1 to 14.6 that differ from the references."""
+"""Right answers to lesson 14 that differ from the references."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
 from torch.nn import functional
 
 from helpers.lessons.messages.algorithms.collectives import (
-    all_gather_ring,
-    all_reduce_naive,
     all_reduce_ring,
     all_reduce_tree,
-    chunk_bounds,
     reduce_scatter_ring,
 )
-from helpers.lessons.sharding.algorithms.maximum import all_reduce_max
+from helpers.lessons.sharding.algorithms.all_to_all import all_to_all
 
 
 def mlp_with_the_bias_on_one_rank(
@@ -28,21 +25,6 @@ def mlp_with_the_bias_on_one_rank(
     hidden = functional.gelu(functional.linear(x, up[mine], up_bias[mine]))
     term = functional.linear(hidden, down[:, mine], down_bias if comm.rank == 0 else None)
     return all_reduce_tree(comm, term)
-
-
-def mlp_with_layers(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Two layers of torch's own that hold the parts, and `tensor_split`'s sizes by hand."""
-    units = [r * len(up) // comm.size for r in range(comm.size + 1)]
-    start, stop = units[comm.rank], units[comm.rank + 1]
-    first = nn.Linear(x.shape[1], stop - start, dtype=x.dtype)
-    second = nn.Linear(stop - start, len(down), bias=False, dtype=x.dtype)
-    with torch.no_grad():
-        first.weight.copy_(up[start:stop])
-        first.bias.copy_(up_bias[start:stop])
-        second.weight.copy_(down[:, start:stop])
-        out = second(functional.gelu(first(x)))
-        all_reduce_naive(comm, out)
-        return out + down_bias
 
 
 ONE_ROW: dict[str, Any] = {"memory_format": torch.contiguous_format}
@@ -63,42 +45,6 @@ def f_g_with_a_hook(comm: Any) -> Any:
         return total
 
     return f, g
-
-
-def f_g_in_one_row(comm: Any) -> Any:
-    """All numbers in one row, whatever the shape; g adds what autograd takes for a constant."""
-
-    def total(x: Any) -> Any:
-        return all_reduce_ring(comm, x.detach().reshape(-1).clone()).view(x.shape)
-
-    class F(torch.autograd.Function):
-        @staticmethod
-        def forward(x: Any) -> Any:
-            return x.clone()
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            pass
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return total(gradients[0])
-
-    def g(x: Any) -> Any:
-        return x + (total(x) - x.detach())
-
-    return F.apply, g
-
-
-def loss_in_three_sums(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """One all-reduce for each number, a mask of zeros and ones, a plain float."""
-    top = all_reduce_max(comm, scores.max(dim=1).values.contiguous())
-    weights = torch.exp(scores - top.unsqueeze(1))
-    total = all_reduce_ring(comm, weights.sum(dim=1))
-    one_hot = (targets[:, None] == first + torch.arange(scores.shape[1])).to(scores.dtype)
-    target = all_reduce_ring(comm, (one_hot * scores).sum(dim=1))
-    loss = torch.log(total) + top - target
-    return loss.mean().item(), (weights / total[:, None] - one_hot) / len(targets)
 
 
 def loss_by_log_sum_exp(comm: Any, scores: Any, targets: Any, first: int) -> Any:
@@ -148,20 +94,6 @@ def step_by_messages(
         request.wait()
 
 
-def step_with_an_optimizer(
-    comm: Any, parameters: Any, gradient: Any, momentum: Any, rate: float, beta: float
-) -> None:
-    """torch's SGD on a view of the slice, its momentum handed to it."""
-    slice_of = reduce_scatter_ring(comm, gradient.div_(comm.size))
-    start, stop = chunk_bounds(len(parameters), comm.size)[comm.rank]
-    own = nn.Parameter(parameters[start:stop])
-    own.grad = slice_of
-    optimizer = torch.optim.SGD([own], rate, momentum=beta)
-    optimizer.state[own]["momentum_buffer"] = momentum
-    optimizer.step()
-    all_gather_ring(comm, parameters)
-
-
 def linear_with_a_class(comm: Any, x: Any, own: Any, shape: Any) -> Any:
     """A function that is given everything, and messages instead of rings."""
 
@@ -186,37 +118,47 @@ def linear_with_a_class(comm: Any, x: Any, own: Any, shape: Any) -> Any:
     return Layer.apply(x, own)
 
 
-def linear_with_a_checkpoint(comm: Any, x: Any, own: Any, shape: Any) -> Any:
-    """torch's own recomputation round a gather that autograd knows."""
-    from torch.utils.checkpoint import checkpoint
+def ring_with_torchs_attention(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:
+    """torch's own attention for each block, put together by softmaxes of the logarithms."""
+    parts, sums = [], []
+    block = torch.cat([key, value], -1)
+    for step in range(comm.size):
+        key, value = block.chunk(2, -1)
+        mask = torch.ones(query.shape[1], key.shape[1], dtype=torch.bool)
+        if places is not None:
+            mask = places[comm.rank][:, None] >= places[(comm.rank - step) % comm.size]
+        scores = (query @ key.mT / math.sqrt(query.shape[-1])).masked_fill(~mask, -math.inf)
+        part = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        parts.append(torch.nan_to_num(part))
+        sums.append(torch.logsumexp(scores, -1))
+        if step < comm.size - 1:
+            request = comm.isend(block, (comm.rank + 1) % comm.size)
+            block = comm.recv((comm.rank + comm.size - 1) % comm.size)
+            request.wait()
+    each = torch.stack(sums)
+    return (torch.stack(parts) * each.softmax(0)[..., None]).sum(0), each.logsumexp(0)
 
-    class Gather(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, own: Any) -> Any:
-            flat = own.new_empty(shape[0] * shape[1])
-            flat[slice(*chunk_bounds(len(flat), comm.size)[comm.rank])] = own
-            return all_gather_ring(comm, flat)
 
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return reduce_scatter_ring(comm, gradients[0].clone()).clone()
-
-    def used(x: Any, own: Any) -> Any:
-        return functional.linear(x, Gather.apply(own).view(shape))
-
-    return checkpoint(used, x, own, use_reentrant=False)
+def experts_in_sorted_order(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> Any:
+    """Sorted by rank, cut by counts, one call of the expert, put back through the order."""
+    order = torch.argsort(choice, stable=True)
+    groups = order.split(torch.bincount(choice, minlength=comm.size).tolist())
+    groups = [group[:capacity] for group in groups]
+    arrived = all_to_all(comm, [torch.index_select(x, 0, group) for group in groups])
+    made = torch.split(expert(torch.cat(arrived, 0)), [part.shape[0] for part in arrived])
+    answers = all_to_all(comm, made)
+    out = torch.zeros(x.shape, dtype=x.dtype)
+    out[torch.cat(groups)] = torch.cat(answers)
+    return out
 
 
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("14.1", mlp_with_the_bias_on_one_rank),
-    ("14.1", mlp_with_layers),
     ("14.2", f_g_with_a_hook),
-    ("14.2", f_g_in_one_row),
-    ("14.3", loss_in_three_sums),
     ("14.3", loss_by_log_sum_exp),
     ("14.4", bytes_part_by_part),
     ("14.5", step_by_messages),
-    ("14.5", step_with_an_optimizer),
     ("14.6", linear_with_a_class),
-    ("14.6", linear_with_a_checkpoint),
+    ("14.7", ring_with_torchs_attention),
+    ("14.8", experts_in_sorted_order),
 ]

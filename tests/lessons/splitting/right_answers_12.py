@@ -61,27 +61,6 @@ def halo_even_and_odd(comm: Any, rows: Any, reach: int) -> Any:
     return torch.cat((above, rows, below), 0)
 
 
-def wave_waiting_a_chunk_later(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Waits for each message when the next chunk is computed, before it sends that."""
-    state = under_way = None
-    whole = []
-    for k in range(chunks):
-        if comm.rank == 0:
-            x = inputs[k * len(inputs) // chunks : (k + 1) * len(inputs) // chunks]
-        else:
-            x = comm.recv(comm.rank - 1)
-        x, state = layer(x, state)
-        if comm.rank + 1 == comm.size:
-            whole.append(x)
-        else:
-            if under_way is not None:
-                under_way.wait()
-            under_way = comm.isend(x, comm.rank + 1)
-    if under_way is not None:
-        under_way.wait()
-    return torch.vstack(whole) if whole else None
-
-
 def wave_of_longer_chunks_first(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
     """Cuts with `tensor_split`, which makes the first chunks a step longer than the others."""
     pieces = [None] * chunks if inputs is None else inputs.tensor_split(chunks)
@@ -102,6 +81,5 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("12.2", columns_by_autograd),
     ("12.3", crossings_by_device),
     ("12.4", halo_even_and_odd),
-    ("12.5", wave_waiting_a_chunk_later),
     ("12.5", wave_of_longer_chunks_first),
 ]
