@@ -18,7 +18,6 @@ from helpers.lessons.data_parallel.algorithms.data_parallel import (
     average_gradients,
     broadcast_parameters,
     rows_of,
-    shard,
     shard_bounds,
 )
 from helpers.lessons.messages.algorithms import collectives as c
@@ -74,16 +73,6 @@ def test_shards_are_all_rows_once(rows, size):
     assert torch.equal(torch.cat([rows_of(x, rank, size) for rank in range(size)]), x)
     with pytest.raises(ValueError, match=f"no rank {size} among {size}"):
         shard_bounds(rows, size, size)
-
-
-@given(rows=st.integers(0, 200), size=st.integers(1, 9), epoch=st.integers(0, 50))
-def test_an_epochs_rows_are_all_rows_once_in_its_own_order(rows, size, epoch):
-    state = torch.get_rng_state()
-    whole = torch.cat([shard(rows, rank, size, epoch) for rank in range(size)])
-    assert torch.equal(torch.get_rng_state(), state)
-    assert torch.equal(whole.sort().values, torch.arange(rows))
-    if rows > 20:
-        assert not torch.equal(whole, shard(rows, 0, 1, epoch + 1))
 
 
 # --- equal to one big batch -----------------------------------------------------------------------

@@ -159,7 +159,7 @@ def test_equal_to_the_model_in_one_piece(engine, size, name, kind):
     assert_as_dense(helpers.run(*job, ranks=size, engine=engine, timeout=240), kind, adam)
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(
     size=st.integers(1, 5),
     count=st.integers(1, ROWS),

@@ -33,7 +33,7 @@ from helpers.lessons.pipelines.algorithms.timetable import (
 from helpers.lessons.pipelines.algorithms.zero_bubble import split_bubble, zb_v, zero_bubble
 
 zb_h2 = partial(zero_bubble, times=2)
-some = settings(max_examples=25, deadline=None)
+some = settings(max_examples=25)
 STAGES, MANY = st.integers(1, 8), st.integers(1, 20)
 TIMES = st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0])  # sums are exact
 
@@ -41,17 +41,6 @@ TIMES = st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0])  # sums are exact
 def clock(f: float, b: float, w: float, chunks: int = 1):
     kinds = {Forward: f, BackwardInput: b, BackwardWeights: w, Backward: b + w}
     return lambda rank, now: kinds[type(now)] / chunks
-
-
-@some
-@given(st.sampled_from([zero_bubble, zb_h2]), STAGES, MANY)
-def test_every_half_is_done_once_and_in_order(schedule, stages, count):
-    streams = orders(schedule, stages, count)
-    validate(streams, count)
-    for stream in streams:
-        place = {now: at for at, now in enumerate(stream)}
-        for m in range(count):
-            assert place[Forward(m)] < place[BackwardInput(m)] < place[BackwardWeights(m)]
 
 
 @some

@@ -22,7 +22,7 @@ from helpers.lessons.quantization.algorithms.quantization import (
     symmetric_grid,
 )
 
-AT_EASE = settings(deadline=None, max_examples=15)
+AT_EASE = settings(max_examples=15)
 
 
 def values(count: int = 20_000, seed: int = 0) -> torch.Tensor:

@@ -20,7 +20,7 @@ from helpers.lessons.quantization.algorithms.dynamic_recurrent import DynamicGRU
 from helpers.lessons.quantization.algorithms.half_products import WHOLE
 from helpers.lessons.quantization.algorithms.weight_only import WeightOnly
 
-AT_EASE = settings(deadline=None, max_examples=15)
+AT_EASE = settings(max_examples=15)
 
 
 @AT_EASE

@@ -61,7 +61,7 @@ SHAPES = [  # of the input but for its rows; the layer
 ]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 9999), st.sampled_from(SHAPES), st.integers(0, 3), st.sampled_from([8, 4, 2]))
 def test_a_layer_equals_float_arithmetic(seed, which, rows, bits):
     generator = torch.Generator().manual_seed(seed)

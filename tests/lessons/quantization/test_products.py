@@ -17,7 +17,7 @@ from helpers.lessons.quantization.algorithms.half_products import WHOLE, rows_by
 from helpers.lessons.quantization.algorithms.integer_products import int_matmul
 from helpers.lessons.quantization.algorithms.packed_products import LONGEST, pack, takes_seven_bits
 
-AT_EASE = settings(deadline=None, max_examples=15)
+AT_EASE = settings(max_examples=15)
 
 
 def random_codes(*shape: int, bits: int = 8, seed: int = 0, dtype=torch.int8) -> torch.Tensor:

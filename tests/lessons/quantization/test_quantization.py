@@ -23,7 +23,7 @@ BITS = st.integers(2, 8)
 NUMBERS = st.floats(-1e6, 1e6)
 SEEDS = st.integers(0, 10_000)
 
-AT_EASE = settings(deadline=None, max_examples=15)
+AT_EASE = settings(max_examples=15)
 
 
 def tensor(seed: int, shape: tuple[int, ...], dtype: torch.dtype = torch.float64) -> torch.Tensor:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.lessons.search.algorithms.asha import Asha
 from helpers.lessons.search.algorithms.halving import SuccessiveHalving, best, top
+from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Uniform
 from helpers.lessons.search.algorithms.rungs import Job, rungs
+from helpers.lessons.search.algorithms.validation import folds
 
 SEARCHES = [SuccessiveHalving, Asha]
 
@@ -77,24 +80,6 @@ def test_asha_never_has_more_above_than_a_share_of_what_is_below(
         assert set(best(lower, len(lower) // factor)) <= set(upper) <= set(lower)
 
 
-def test_asha_decides_by_the_order_of_the_calls() -> None:
-    """By hand, η = 2: 1 is better than 0, then 2 and 3 come and 3 is second best of four."""
-    search = Asha(5, 1, 4, 2)
-    jobs = [search.next() for _ in range(2)]
-    assert jobs == [Job(0, 0, 1), Job(1, 0, 1)]
-    search.report(Job(0, 0, 1), 0.9)
-    assert search.next() == Job(2, 0, 1)  # one known loss: none is the best half of it
-    search.report(Job(1, 0, 1), 0.5)
-    assert search.next() == Job(1, 1, 2)
-    search.report(Job(2, 0, 1), 0.8)
-    assert search.next() == Job(3, 0, 1)  # of three, the best is promoted already
-    search.report(Job(3, 0, 1), 0.7)
-    assert search.next() == Job(3, 1, 2)
-    search.report(Job(1, 1, 2), 0.4)
-    search.report(Job(3, 1, 2), 0.3)
-    assert search.next() == Job(3, 2, 4)
-
-
 @pytest.mark.parametrize("make", SEARCHES)
 @pytest.mark.parametrize(("workers", "kills"), [(1, 0.5), (2, 0.1), (3, 0.5), (5, 0.1)])
 def test_no_trial_is_lost_with_its_worker(make: type, workers: int, kills: float) -> None:
@@ -110,3 +95,33 @@ def test_no_trial_is_lost_with_its_worker(make: type, workers: int, kills: float
             again()
     with pytest.raises(ValueError, match="at least one trial, not 0"):
         make(0, 1, 9, 3)
+
+
+def test_each_range_has_its_ends_and_its_middle() -> None:
+    assert [Uniform(2.0, 4.0).at(place) for place in (0.0, 0.5, 1.0)] == [2.0, 3.0, 4.0]
+    span = LogUniform(0.01, 1.0)
+    assert [span.at(place) for place in (0.0, 0.5, 1.0)] == pytest.approx([0.01, 0.1, 1.0])
+    options = Choice(("a", "b", "c"))
+    assert [options.at(place) for place in (0.0, 0.34, 0.67, 1.0)] == ["a", "b", "c", "c"]
+    with pytest.raises(ValueError, match="0 < low ≤ high"):
+        LogUniform(0.0, 1.0)
+
+
+@given(st.integers(2, 200), st.data(), st.integers(0, 99))
+def test_each_row_is_judged_by_once_and_never_trained_on_then(
+    rows: int, data: st.DataObject, seed: int
+) -> None:
+    count = data.draw(st.integers(2, min(rows, 12)))
+    found = folds(rows, count, seed)
+    assert len(found) == count
+    judged = np.concatenate([held for _, held in found])
+    assert sorted(judged) == list(range(rows))
+    for train, held in found:
+        assert sorted([*train, *held]) == list(range(rows))
+        assert list(train) == sorted(train) and list(held) == sorted(held)
+    sizes = [len(held) for _, held in found]
+    assert max(sizes) - min(sizes) <= 1
+    again = folds(rows, count, seed)
+    assert all((a[1] == b[1]).all() for a, b in zip(found, again, strict=True))
+    with pytest.raises(ValueError, match=f"{rows} rows make 2 to {rows} folds, not"):
+        folds(rows, data.draw(st.sampled_from([0, 1, rows + 1])))
