@@ -10,7 +10,7 @@ import pytest
 
 from helpers.lessons.frameworks.experiments import setting
 from helpers.lessons.frameworks.experiments.in_torch import train_alone
-from helpers.lessons.frameworks.experiments.measure import Measured, measure, read_timeline
+from helpers.lessons.frameworks.experiments.measure import Measured, measure
 from helpers.lessons.frameworks.experiments.ways import WAYS, train
 from helpers.lessons.frameworks.figures.frameworks_mistakes import train_wrong
 
@@ -130,16 +130,3 @@ def test_buckets_of_a_large_network_start_before_the_last_gradient(way: str) -> 
     seen = measure(way, steps=6)
     assert len(seen.sums) >= 2 and seen.early
     assert sum(seen.sums) == 8704040
-
-
-def test_a_timeline_tells_what_travelled_together() -> None:
-    def event(kind: str, ts: int, tensor: int, name: str = "", **args: str) -> dict[str, Any]:
-        return {"ph": kind, "ts": ts, "pid": tensor, "name": name, "args": args}
-
-    negotiate, gloo = "NEGOTIATE_ALLREDUCE", "GLOO_ALLREDUCE"
-    events = [event("B", ts, tensor, negotiate) for ts, tensor in ((1, 1), (2, 2), (3, 3))]
-    events += [event("B", 4, 1, gloo), event("B", 4, 2, gloo), event("E", 5, 1), event("E", 5, 2)]
-    events += [event("B", 6, 3, gloo), event("E", 7, 3)]
-    shapes = ((1, "[10]"), (2, "[32, 64]"), (3, "[]"))
-    events += [event("E", 8, tensor, shape=shape) for tensor, shape in shapes]
-    assert read_timeline(events) == ([1, 2], [(4, 4 * (10 + 32 * 64))])
