@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import shutil
 import signal
@@ -99,6 +100,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     missing = state.horovod_missing() if item.get_closest_marker("horovod") else None
     if missing:
         pytest.skip(missing)
+    if item.get_closest_marker("tensorflow") and not importlib.util.find_spec("tensorflow"):
+        pytest.skip("TensorFlow is not installed; ./course doctor says what that costs.")
     if item.get_closest_marker("hosts") and (why := no_hosts()):
         pytest.skip(f"no virtual hosts: {why}")
     if item.get_closest_marker("browser") and system.browser() is None:

@@ -44,20 +44,6 @@ def test_figures_lie_in_the_folder_of_the_machine_that_measured_them() -> None:
         assert data["machine"]["versions"]["torch"] and data["rows"] and data["claims"]
 
 
-@pytest.mark.parametrize(
-    ("processor", "gpus", "name"),
-    [
-        ("AMD EPYC 7B13", [], "amd-epyc-7b13-4-cores"),
-        ("Intel(R) Core(TM) i7-8550U CPU @ 1.80GHz", [], "intel-core-i7-8550u-4-cores"),
-        ("AMD Ryzen 7 5800X 8-Core Processor", [], "amd-ryzen-7-5800x-4-cores"),
-        ("arm", ["NVIDIA H200", "NVIDIA H200"], "arm-4-cores-2-nvidia-h200"),
-        ("arm", ["Tesla T4", "NVIDIA L4"], "arm-4-cores-nvidia-l4-tesla-t4"),
-    ],
-)
-def test_a_machine_is_named_by_its_hardware(processor: str, gpus: list[str], name: str) -> None:
-    assert kept.machine_name({"processor": processor, "cores": 4, "gpus": gpus}) == name
-
-
 def test_the_worst_figure_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = Store(tmp_path, "a-machine")
     busy = f"{kept.BUSY}, for a test."

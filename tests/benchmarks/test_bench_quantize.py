@@ -50,14 +50,3 @@ def test_the_quicker_torchao_counts_and_only_who_is_right():
     x = torch.randn(4, 8)
     models = {"fp32": nn.Linear(8, 3), "ours": nn.Linear(8, 3)}
     assert list(quantize.add(found, "wrong", models, x, budget=0.01)) == ["fp32"]
-
-
-@pytest.mark.thorough
-def test_whole_models_come_out_alike(quick):
-    found = Report("quantize", "A title")
-    quantize.whole_models(found, width=64, hidden=2, steps=3)
-    assert [row.name for row in found.rows].count("ours") == 2
-    assert "torchao, eager" in {row.name for row in found.rows if row.case.startswith("MLP")}
-    for row in found.rows:
-        if row.name != "fp32":
-            assert float(row.note.split("fp32, ")[1].split()[0]) < 5

@@ -13,15 +13,6 @@ from benchmarks.report import Report
 from helpers.course.cli import BENCHMARKS
 
 
-def test_a_claim_is_met_on_its_own_side():
-    report = Report("launch", "A title")
-    report.claim("ratio", 0.9, 0.9)
-    report.claim("ratio", 0.89, 0.9)
-    report.claim("seconds", 0.25, 0.25, at_least=False, unit=" s")
-    report.claim("seconds", 0.26, 0.25, at_least=False, unit=" s")
-    assert [claim.met for claim in report.claims] == [True, False, True, False]
-
-
 def test_a_report_as_a_table_and_as_json(capsys):
     report = Report("launch", "A title")
     report.add("4 ranks", "ours", [0.1, 0.3, 0.2])

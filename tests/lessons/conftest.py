@@ -1,8 +1,10 @@
-"""What the tests of algorithms share: the engine that they run on, and a look at what they send."""
+"""What the tests of lessons share: an engine, a look at what is sent, and one at what is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -35,3 +37,28 @@ def every_message_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     monkeypatch.setattr(VirtualComm, "finish", look)
     yield
     assert not found, f"Nobody waited for what was sent: {', '.join(found[:3])}"
+
+
+class Shown(NamedTuple):
+    """A figure and its words."""
+
+    figure: Any
+    caption: str
+    alt: str
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Shown]]:
+    """Called with modules of figures: from then on what they show comes into a list instead."""
+
+    def watch(*modules: ModuleType) -> list[Shown]:
+        found: list[Shown] = []
+
+        def show(figure: Any, caption: str, alt: str) -> None:
+            found.append(Shown(figure, caption, alt))
+
+        for module in modules:
+            monkeypatch.setattr(module, "show", show)
+        return found
+
+    return watch

@@ -6,7 +6,6 @@ done; every widget moved. What is on the page is kept as pictures.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,20 +43,17 @@ class Walked:
     moved: list[Moved] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)
 
     def row(self) -> str:
         """A row of a table: what was walked through, and the slowest picture."""
         slowest = max(self.moved, key=lambda one: one.milliseconds, default=None)
         knob = f"{slowest.control.label} {slowest.milliseconds:.0f} ms" if slowest else "none"
-        steps = ", ".join(f"{name} {took:.0f}" for name, took in self.seconds.items())
         parts = (
             f"{self.lesson}: {self.cells} cells, {self.predictions} predictions",
             f"{self.wrong}: {self.hint!r}",
             f"{len(self.passed)} passed",
             f"{len(self.moved)} controls moved, slowest {knob}",
             f"{len(self.trouble)} errors in the console",
-            f"seconds: {steps}",
         )
         return " | ".join(parts)
 
@@ -69,38 +65,19 @@ def walk(number: str, folder: Path, pictures: Path | None) -> Walked:
     theme and in a narrow window, too; None for neither.
     """
     walked = Walked(number)
-    clock = _Clock(walked.seconds)
     unpacked = releases.unpack(number, folder)
     with opened(unpacked, folder / "home") as lesson:
-        clock.took("opened")
         untouched(lesson, walked, pictures)
-        clock.took("untouched")
         walked.predictions = walk_keyboard.compare(lesson, LIMIT)
-        clock.took("predictions")
         one_wrong(lesson, walked, pictures)
-        clock.took("wrong")
         solved(lesson, walked, pictures)
-        clock.took("solved")
         widgets(lesson, walked, pictures)
-        clock.took("widgets")
         walked.faults = walk_pictures.faults(lesson)
         if pictures:
             walk_pictures.dark(lesson, pictures / "dark")
             walked.faults += walk_pictures.narrow(lesson, pictures / "narrow")
-            clock.took("looks")
         walked.trouble = lesson.trouble
     return walked
-
-
-class _Clock:
-    """How long each part took."""
-
-    def __init__(self, seconds: dict[str, float]) -> None:
-        self.seconds, self.since = seconds, time.monotonic()
-
-    def took(self, name: str) -> None:
-        now = time.monotonic()
-        self.seconds[name], self.since = now - self.since, now
 
 
 def untouched(lesson: Lesson, walked: Walked, pictures: Path | None) -> None:

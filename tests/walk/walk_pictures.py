@@ -1,19 +1,17 @@
-"""Pictures of a lesson's page, piece by piece, and all of them on sheets for a quick look."""
+"""Pictures of a lesson's page, piece by piece."""
 
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from walk_lab import NARROW, NOTEBOOK, WIDE, Lesson
 
 PIECES = 200  # more than any lesson has
 TALL = (1400, 2400)  # for one cell with all that it shows
 OVERLAP = 40  # pixels that two pieces share
-COLUMNS, ROWS, THUMB = 3, 4, 520  # of a sheet; a piece's width on it
+
 
 SCROLL = f"""top => {{
     {NOTEBOOK}
@@ -46,22 +44,20 @@ FAULTS = f"""() => {{
 
 
 def pieces(lesson: Lesson, folder: Path) -> None:
-    """The whole notebook in pieces as high as the window, each a file; and their sheets."""
+    """The whole notebook in pieces as high as the window, each a file."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.png"):
         old.unlink()
-    page, top, taken = lesson.page, 0, list[Path]()
+    page, top = lesson.page, 0
     outer = page.locator(".jp-NotebookPanel:visible .jp-WindowedPanel-outer")
     for n in range(PIECES):
         page.evaluate(SCROLL, top)
         page.evaluate(SETTLED)
         height, end = page.evaluate(SCROLL, top)
-        taken.append(folder / f"{n:03}.png")
-        outer.screenshot(path=taken[-1])
+        outer.screenshot(path=folder / f"{n:03}.png")
         if end:
             break
         top += height - OVERLAP
-    sheets(taken, folder)
 
 
 def faults(lesson: Lesson) -> list[str]:
@@ -102,23 +98,3 @@ def cell(lesson: Lesson, identity: str, path: Path) -> None:
         lesson.page.evaluate(SETTLED)
         node = f"id => {{ {NOTEBOOK} return notebook.widgets.find(c => c.model.id === id).node; }}"
         lesson.page.evaluate_handle(node, identity).as_element().screenshot(path=path)
-
-
-def sheets(taken: Sequence[Path], folder: Path) -> None:
-    """Small copies of pictures, a dozen a sheet, in their order."""
-    from PIL import Image
-
-    each = COLUMNS * ROWS
-    for n in range(math.ceil(len(taken) / each)):
-        small: list[Any] = []
-        for path in taken[n * each : (n + 1) * each]:
-            with Image.open(path) as whole:
-                size = (THUMB, max(1, whole.height * THUMB // whole.width))
-                small.append(whole.convert("RGB").resize(size, Image.Resampling.LANCZOS))
-        height = max(one.height for one in small) + 6
-        rows = math.ceil(len(small) / COLUMNS)
-        sheet = Image.new("RGB", (COLUMNS * (THUMB + 6), rows * height), "#0072B2")
-        for place, one in enumerate(small):
-            down, across = divmod(place, COLUMNS)
-            sheet.paste(one, (across * (THUMB + 6), down * height))
-        sheet.save(folder / f"sheet-{n}.png")

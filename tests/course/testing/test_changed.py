@@ -27,7 +27,7 @@ SPEC = "helpers/lessons/asynchronous/exercises/compensate.py"
         # What shows it, in a notebook; algorithms have tests of their own, and reach none.
         ("helpers/lessons/pipelines/figures/pipeline_view.py", {"13"}, set(), "test_pipeline_view"),
         ("helpers/lessons/data_parallel/algorithms/learning_rate.py", set(), {"03.6"},
-         "test_learning_rate.py"),
+         "test_step_model.py"),
         # What is started by its name.
         ("helpers/grade/judge/judge.py", set(), set(), "test_grading_run"),
     ],

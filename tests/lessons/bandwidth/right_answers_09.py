@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
 from helpers.lessons.bandwidth.algorithms.mesh import Group
 from helpers.lessons.messages.algorithms.collectives import (
-    all_gather_ring,
     all_reduce_ring,
     broadcast_tree,
     reduce_naive,
-    reduce_scatter_ring,
 )
 
 # --- 09.1 and 09.2: formulas ----------------------------------------------------------------------
@@ -31,26 +29,6 @@ def speedup_by_rates(
     return torch.tensor(workers / step / (1 / compute), dtype=torch.float64)
 
 
-def speedup_by_efficiency(
-    workers: int, compute: float, nbytes: float, latency: float, bandwidth: float
-) -> Any:
-    """N over 1 + exchange / compute, one worker for itself."""
-    if workers == 1:
-        return 1
-    exchange = 2 * (workers - 1) * latency + 2 * (workers - 1) / workers * nbytes / bandwidth
-    return np.float64(workers / (1 + exchange / compute))
-
-
-def servers_by_both_links(
-    workers: int, servers: int, nbytes: float, latency: float, bandwidth: float
-) -> float:
-    """The seconds of a server's link and of a worker's, pulled and pushed one by one."""
-    part = nbytes / servers
-    server = sum(part / bandwidth for _ in range(workers))
-    worker = sum(part / bandwidth for _ in range(servers))
-    return (latency + max(server, worker)) + (latency + max(server, worker))
-
-
 def servers_by_cases(
     workers: int, servers: int, nbytes: float, latency: float, bandwidth: float
 ) -> Any:
@@ -62,14 +40,6 @@ def servers_by_cases(
 
 
 # --- 09.3: fits -----------------------------------------------------------------------------------
-
-
-class Machine(NamedTuple):
-    """What a fit gives, with names."""
-
-    compute: float
-    alpha: float
-    share: float
 
 
 def _columns(workers: Any, nbytes: float, bandwidth: float) -> np.ndarray:
@@ -86,39 +56,6 @@ def fit_by_nnls(workers: Any, seconds: Any, nbytes: float, bandwidth: float) -> 
     return [found[0], found[1], 1 / found[2] if found[2] else float("inf")]
 
 
-def fit_by_trying(workers: Any, seconds: Any, nbytes: float, bandwidth: float) -> Any:
-    """Torch's least squares, again without what is negative; a named tuple."""
-    t = torch.tensor(seconds, dtype=torch.float64)[:, None]
-    rows = torch.from_numpy(_columns(workers, nbytes, bandwidth)) / t
-    compute, alpha, slow = torch.linalg.lstsq(rows, torch.ones_like(t)).solution[:, 0].tolist()
-    if alpha < 0:
-        found = torch.linalg.lstsq(rows[:, [0, 2]], torch.ones_like(t)).solution[:, 0]
-        compute, slow = found.tolist()
-        alpha = 0.0
-    if slow < 0:
-        found = torch.linalg.lstsq(rows[:, :2], torch.ones_like(t)).solution[:, 0]
-        return Machine(*found.tolist(), np.inf)
-    return Machine(compute, alpha, 1 / slow)
-
-
-def fit_of_logarithms(workers: Any, seconds: Any, nbytes: float, bandwidth: float) -> Any:
-    """Gauss and Newton on the errors of the logarithms, with bounds."""
-    from scipy.optimize import least_squares
-
-    columns, t = _columns(workers, nbytes, bandwidth), np.array(seconds)
-    start = np.array([min(seconds), 1e-3, 1.0])
-    found = least_squares(
-        lambda x: np.log(columns @ (x * start)) - np.log(t),
-        np.ones(3),
-        bounds=(0, np.inf),
-        xtol=1e-15,
-        ftol=1e-15,
-        gtol=1e-15,
-    ).x
-    compute, alpha, slow = found * start
-    return compute, alpha if alpha > 1e-7 else 0.0, 1 / slow
-
-
 # --- 09.4: two levels -----------------------------------------------------------------------------
 
 
@@ -130,48 +67,6 @@ def two_levels_by_leaders(comm: Any, tensor: Any) -> None:
         leaders = [comm.hosts.index(host) for host in sorted(set(comm.hosts))]
         all_reduce_ring(Group(comm, leaders), tensor)  # type: ignore[arg-type]
     broadcast_tree(inside, tensor)  # type: ignore[arg-type]
-
-
-def two_levels_by_width(comm: Any, tensor: Any) -> Any:
-    """Hosts by their width; where they differ in size, by hand through the first rank of each."""
-    sizes = [comm.hosts.count(host) for host in range(max(comm.hosts) + 1)]
-    width, first = sizes[0], comm.hosts.index(comm.host)
-    if len(set(sizes)) == 1:
-        inside: Any = Group(comm, range(first, first + width))
-        part = reduce_scatter_ring(inside, tensor)
-        across: Any = Group(comm, range(comm.rank - first, comm.size, width))
-        all_reduce_ring(across, part)
-        return all_gather_ring(inside, tensor)
-    if comm.rank != first:
-        comm.isend(tensor, first).wait()
-        tensor.copy_(comm.recv(first))
-        return tensor
-    for other in range(first + 1, first + sizes[comm.host]):
-        tensor.add_(comm.recv(other))
-    leaders: Any = Group(comm, [comm.hosts.index(host) for host in range(len(sizes))])
-    all_reduce_ring(leaders, tensor)
-    for other in range(first + 1, first + sizes[comm.host]):
-        comm.send(tensor, other)
-    return tensor
-
-
-def two_levels_with_padding(comm: Any, tensor: Any) -> None:
-    """Pads a copy to a multiple of all ranks, and sums it in two levels, or through leaders."""
-    sizes = {comm.hosts.count(host) for host in comm.hosts}
-    length = len(tensor)
-    padded = torch.zeros(-(-length // comm.size) * comm.size)
-    padded[:length] = tensor
-    if len(sizes) > 1:
-        two_levels_by_leaders(comm, padded)
-    else:
-        inside: Any = Group(comm, comm.host_ranks)
-        across: Any = Group(comm, range(inside.rank, comm.size, inside.size))
-        each = len(padded) // inside.size
-        mine = reduce_scatter_ring(inside, padded)
-        assert len(mine) == each
-        all_reduce_ring(across, mine)
-        all_gather_ring(inside, padded)
-    tensor[:] = padded[:length]
 
 
 # --- 09.5: sparse sums ----------------------------------------------------------------------------
@@ -198,69 +93,10 @@ def sparse_by_dictionary(comm: Any, rows: Any, values: Any) -> Any:
     return [torch.tensor(union), torch.stack([sums[row] for row in union])]
 
 
-def sparse_with_counts(comm: Any, rows: Any, values: Any) -> Any:
-    """Tells the counts first, receives into tensors of that size, pads to the largest."""
-    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    count = torch.zeros(comm.size, dtype=torch.int64)
-    count[comm.rank] = len(rows)
-    for step in range(comm.size - 1):
-        request = comm.isend(count[(comm.rank - step) % comm.size].clone(), right)
-        count[(comm.rank - step - 1) % comm.size] = comm.recv(left)
-        request.wait()
-    most = int(count.max())
-    all_rows = rows.new_zeros(comm.size, most)
-    all_values = values.new_zeros(comm.size, most, values.shape[1])
-    all_rows[comm.rank, : len(rows)], all_values[comm.rank, : len(rows)] = rows, values
-    for step in range(comm.size - 1):
-        out, into = (comm.rank - step) % comm.size, (comm.rank - step - 1) % comm.size
-        requests = [comm.isend(all_rows[out], right), comm.isend(all_values[out], right)]
-        comm.recv(left, into=all_rows[into])
-        comm.recv(left, into=all_values[into])
-        for request in requests:
-            request.wait()
-    union = torch.cat([r[:k] for r, k in zip(all_rows, count.tolist(), strict=True)]).unique()
-    sums = values.new_zeros(len(union), values.shape[1])
-    for its_rows, its_values, k in zip(all_rows, all_values, count.tolist(), strict=True):
-        sums[torch.searchsorted(union, its_rows[:k])] += its_values[:k]
-    return union, sums
-
-
-def sparse_by_sorting(comm: Any, rows: Any, values: Any) -> Any:
-    """Sorts what all have in a stable way, and adds neighbours with one row, by numpy."""
-    told = []
-    for source in range(comm.size):  # each in turn tells the others
-        if source == comm.rank:
-            requests = [
-                comm.isend(each, other)
-                for other in range(comm.size)
-                for each in (rows, values)
-                if other != comm.rank
-            ]
-            told.append((rows, values))
-            for request in requests:
-                request.wait()
-        else:
-            told.append((comm.recv(source), comm.recv(source)))
-    every = np.concatenate([r.numpy() for r, _ in told])
-    order = np.argsort(every, kind="stable")
-    union, starts = np.unique(every[order], return_index=True)
-    sorted_values = np.concatenate([v.numpy() for _, v in told])[order]
-    sums = np.add.reduceat(sorted_values, starts) if len(starts) else sorted_values
-    return torch.from_numpy(union), torch.from_numpy(sums)
-
-
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("09.1", speedup_by_rates),
-    ("09.1", speedup_by_efficiency),
-    ("09.2", servers_by_both_links),
     ("09.2", servers_by_cases),
     ("09.3", fit_by_nnls),
-    ("09.3", fit_by_trying),
-    ("09.3", fit_of_logarithms),
     ("09.4", two_levels_by_leaders),
-    ("09.4", two_levels_by_width),
-    ("09.4", two_levels_with_padding),
     ("09.5", sparse_by_dictionary),
-    ("09.5", sparse_with_counts),
-    ("09.5", sparse_by_sorting),
 ]

@@ -32,14 +32,20 @@ from helpers.lessons.sharding.algorithms.vocabulary_parallel import (
 def test_a_collective_in_each_row_and_each_column(engine):
     def job(comm):
         mesh = Mesh(comm, 2, 3)
-        mine = torch.tensor([float(comm.rank)])
-        row, column = (c.all_reduce_tree(g, mine.clone()).item() for g in (mesh.row, mesh.column))
-        return mesh.place, row, column
+        groups, mine = (mesh.row, mesh.column), torch.tensor([float(comm.rank)])
+        sums = [c.all_reduce_tree(group, mine.clone()).item() for group in groups]
+        # On the thread for communication, which is given the group; and in the group's own memory.
+        beside = [group.background(c.all_reduce_ring, mine.clone()).wait() for group in groups]
+        buffers = mesh.row.shared((2,))
+        buffers[mesh.row.rank] += comm.rank
+        comm.barrier()
+        return mesh.place, sums, beside, [buffer[0].item() for buffer in buffers]
 
-    results = helpers.run(job, ranks=6, engine=engine)
-    assert [place for place, *_ in results] == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
-    assert [row for _, row, _ in results] == [3, 3, 3, 12, 12, 12]
-    assert [column for *_, column in results] == [3, 5, 7, 3, 5, 7]
+    for rank, (place, sums, beside, held) in enumerate(helpers.run(job, ranks=6, engine=engine)):
+        row, column = divmod(rank, 3)
+        assert place == (row, column)
+        assert sums == beside == [3 + 9 * row, 3 + 2 * column]
+        assert held == [3 * row, 3 * row + 1, 3 * row + 2]
 
 
 def test_a_group_is_in_the_order_of_its_members(engine):
@@ -52,29 +58,6 @@ def test_a_group_is_in_the_order_of_its_members(engine):
         return c.broadcast_tree(group, tensor, root=1).item()
 
     assert list(helpers.run(job, ranks=3, engine=engine)) == [1, None, 1]
-
-
-def test_the_communication_thread_is_given_the_group(engine):
-    def job(comm):
-        mesh = Mesh(comm, 2, 2)
-        requests = [
-            group.background(c.all_reduce_ring, torch.tensor([1.0 + comm.rank]))
-            for group in (mesh.row, mesh.column)
-        ]
-        return [request.wait().item() for request in requests]
-
-    assert list(helpers.run(job, ranks=4, engine=engine)) == [[3, 4], [3, 6], [7, 4], [7, 6]]
-
-
-def test_memory_shared_in_a_group(engine):
-    def job(comm):
-        row = Mesh(comm, 2, 2).row
-        buffers = row.shared((2,))
-        buffers[row.rank] += comm.rank
-        comm.barrier()
-        return [buffer[0].item() for buffer in buffers]
-
-    assert list(helpers.run(job, ranks=4, engine=engine)) == [[0, 1], [0, 1], [2, 3], [2, 3]]
 
 
 def test_what_is_no_group_is_refused():

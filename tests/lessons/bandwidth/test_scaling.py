@@ -1,4 +1,4 @@
-"""The model of a step: equal to the virtual clock, and found again from its own times."""
+"""The model of a step: equal to the virtual clock, found again from its own times, published."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from helpers.lessons.bandwidth.algorithms.scaling import (
     server_seconds,
 )
 from helpers.lessons.bandwidth.experiments.host_steps import push_pull_seconds, step_seconds
+from helpers.lessons.bandwidth.experiments.speedup_cases import CASES, TEN_GBIT, Case
 from helpers.lessons.messages.algorithms.cost_model import predicted_seconds
 
 
@@ -35,6 +36,10 @@ def test_a_fit_finds_what_made_its_times(
 ) -> None:
     made = StepFit(compute, latency, share)
     times = [made.seconds(n, 5e6, 25e6) for n in workers]
+    with pytest.raises(ValueError, match="A fit needs"):
+        fit_steps(workers[:2], times[:2], 5e6, 25e6)
+    with pytest.raises(ValueError, match="above zero"):
+        fit_steps(workers, [0.0, *times[1:]], 5e6, 25e6)
     found = fit_steps(workers, times, 5e6, 25e6)
     for n in (2, 4, 6, 8, 50):
         for bandwidth in (12.5e6, 25e6, 50e6):
@@ -42,23 +47,7 @@ def test_a_fit_finds_what_made_its_times(
             assert found.seconds(n, 5e6, bandwidth) == pytest.approx(wanted, rel=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("workers", "seconds"), [([1, 2], [1, 1]), ([2, 3, 4], [1, 1, 1]), ([1, 2, 3], [1, 1])]
-)
-def test_too_few_runs_get_a_sentence(workers: list[int], seconds: list[float]) -> None:
-    with pytest.raises(ValueError, match="A fit needs"):
-        fit_steps(workers, seconds, 5e6, 25e6)
-    with pytest.raises(ValueError, match="above zero"):
-        fit_steps([1, 2, 3], [1, 0, 1], 5e6, 25e6)
-
-
-def test_servers_fill_their_links_or_the_workers_theirs() -> None:
-    assert server_seconds(4, 1, 100, 0.0, 10.0) == 80
-    assert server_seconds(4, 2, 100, 0.0, 10.0) == 40
-    assert server_seconds(4, 8, 100, 0.0, 10.0) == 20
-
-
-@pytest.mark.parametrize("servers", [1, 2, 4])
+@pytest.mark.parametrize("servers", [1, 2, 4])  # whose links are full; with 4 the workers'
 def test_pulls_and_pushes_are_the_clocks(servers: int) -> None:
     seconds = push_pull_seconds(4, servers, 4 * 1200, 1e6, engine="virtual")
     # Barriers and a worker's turn at the next server cost latencies.
@@ -75,3 +64,15 @@ def test_a_speedup_saturates_and_the_best_number_is_the_quickest_step() -> None:
     assert found == sorted(found) and found[-1] / 1000 == pytest.approx(1 / 2, rel=0.01)
     assert best_workers(strong, range(1, 20)) == 7  # √(0.9/0.02) is 6.7
     assert best_workers(lambda n: 1.0, [3, 2, 5]) == 2
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_stated_assumptions_give_what_was_published(case: Case) -> None:
+    low, high = case.published
+    assert case.speedup(1) == 1.0
+    assert 0.95 * low <= case.speedup(case.gpus) <= 1.05 * high
+    narrow, wide = (case.speedup(case.gpus, times * TEN_GBIT) for times in (0.5, 2))
+    assert narrow < low and high < wide < case.gpus
+    # What is lost is the exchange beside the computing, which a link of half the width doubles.
+    lost = case.gpus / case.speedup(case.gpus) - 1
+    assert case.gpus / narrow - 1 == pytest.approx(2 * lost, rel=0.03)

@@ -11,7 +11,6 @@ import helpers
 from helpers.engine.comm import Comm
 from helpers.lessons.bandwidth.algorithms.two_level import (
     all_reduce_two_level,
-    counterparts,
     link_bytes,
     two_level_seconds,
 )
@@ -19,38 +18,27 @@ from helpers.lessons.bandwidth.algorithms.two_level import (
 LAYOUTS = [[1], [3], [1, 1], [1, 4], [3, 1, 2], [2, 2, 2], [4, 4]]
 
 
-def sums(comm: Comm, length: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """This rank's sum, and what it handed in."""
+def sums(comm: Comm) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """This rank's sums of several lengths, and what it handed in."""
     torch.manual_seed(100 + comm.rank)
-    mine = torch.randn(length, 3, dtype=torch.float64)
-    tensor = mine.clone()
-    returned = all_reduce_two_level(comm, tensor)
-    assert returned is tensor
-    return tensor, mine
+    given = [torch.randn(length, 3, dtype=torch.float64) for length in (0, 7, 24)]
+    return [(all_reduce_two_level(comm, mine.clone()), mine) for mine in given]
 
 
-def check(results: Any) -> None:
-    wanted = sum(mine for _, mine in results)
-    for got, _ in results:
-        torch.testing.assert_close(got, wanted, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("length", [0, 7, 24])
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-def test_it_is_the_sum_wherever_ranks_are(layout: list[int], length: int) -> None:
-    check(helpers.run(sums, length, engine="virtual", ranks_per_host=layout))
-
-
-@pytest.mark.thorough
-@pytest.mark.real
-@pytest.mark.hosts
-@pytest.mark.parametrize("layout", [[1, 3], [2, 1, 2]], ids=str)
-def test_it_is_the_sum_on_hosts(layout: list[int]) -> None:
-    results = helpers.run(sums, 7, engine="hosts", ranks_per_host=layout, bandwidth="1gbit")
-    here = helpers.run(sums, 7, engine="virtual", ranks_per_host=layout)
-    check(results)
-    assert results.stats.links == here.stats.links
-    assert all(torch.equal(a[0], b[0]) for a, b in zip(results, here, strict=True))
+@pytest.mark.parametrize(
+    ("engine", "layout"),
+    [
+        *(("virtual", layout) for layout in LAYOUTS),
+        pytest.param("hosts", [2, 1, 2], marks=[pytest.mark.thorough, pytest.mark.hosts]),
+    ],
+    ids=str,
+)
+def test_it_is_the_sum_wherever_ranks_are(engine: str, layout: list[int]) -> None:
+    results = helpers.run(sums, engine=engine, ranks_per_host=layout)
+    for which in range(3):
+        wanted = sum(each[which][1] for each in results)
+        for each in results:
+            torch.testing.assert_close(each[which][0], wanted, rtol=1e-12, atol=1e-12)
 
 
 def reduces(comm: Comm, algorithm: Any, length: int) -> float:
@@ -69,8 +57,3 @@ def test_bytes_and_seconds_are_the_models(hosts: int, each: int, latency: float)
     assert run.stats.links == [(wanted, wanted)] * hosts
     seconds = two_level_seconds(4 * length, hosts, each, latency, 1e7, 20e-6, 5e9)
     assert max(run) == pytest.approx(seconds, rel=0.001)
-
-
-def test_counterparts() -> None:
-    assert counterparts([0, 0, 1, 1], 1) == [1, 3]
-    assert counterparts([0, 0, 0, 1, 2, 2], 0) == [0, 3, 4]

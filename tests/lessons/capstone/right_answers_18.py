@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import accumulate
 from statistics import mean, median
 from typing import Any
 
 import numpy as np
-
-RIGHT: list[tuple[str, Callable[..., Any]]] = []  # each section adds its own
-
 
 # --- 18.1: predictions ----------------------------------------------------------------------------
 
@@ -20,9 +16,6 @@ def always_the_same() -> dict[str, dict[str, str]]:
     """One way for all, and a word more."""
     one = {"first": "local steps", "best": "local steps", "why": "fewer messages"}
     return dict.fromkeys(("clock", "hosts", "processes"), one)
-
-
-RIGHT += [("18.1", always_the_same)]
 
 
 # --- 18.2: time to the target ---------------------------------------------------------------------
@@ -38,41 +31,7 @@ def by_arrays(train: Any, target: float) -> Any:
     return (trained[there[0] + 2] if len(there) else np.inf), three[-1]
 
 
-def with_a_window(train: Any, target: float) -> list[float]:
-    """A list, and a generator that ends at the first."""
-    began, looks = train()
-    before = [0.0, *accumulate(took for _, took, _ in looks)]
-    threes = zip(looks, looks[1:], looks[2:], before[2:], strict=False)
-    reached = (
-        third[0] - began - off
-        for first, second, third, off in threes
-        if first[2] + second[2] + third[2] <= 3 * target
-    )
-    return [next(reached, math.inf), mean(error for _, _, error in looks[-3:])]
-
-
-RIGHT += [("18.2", by_arrays), ("18.2", with_a_window)]
-
-
 # --- 18.3: a fair search --------------------------------------------------------------------------
-
-
-def seed_by_seed(result_of: Any, rates: Any, seeds: Any, budget: int) -> float:
-    """Seed after seed instead of rate after rate."""
-    found = {(rate, seeds[0]): result_of(rate, seeds[0]) for rate in reversed(rates)}
-    ranked = sorted((found[rate, seeds[0]], rate) for rate in rates)
-    more = len(seeds) - 1
-    chosen = [rate for _, rate in ranked][: (budget - len(rates)) // more if more else None]
-    for seed in seeds[1:]:
-        for rate in chosen:
-            found[rate, seed] = result_of(rate, seed)
-    best = None
-    for rate in sorted(chosen):
-        worth = tuple(sum(found[rate, seed][part] for seed in seeds) for part in (0, 1))
-        if best is None or worth < best[0]:
-            best = (worth, rate)
-    assert best is not None
-    return best[1]
 
 
 def by_numpy(result_of: Any, rates: Any, seeds: Any, budget: int) -> Any:
@@ -92,9 +51,6 @@ def by_numpy(result_of: Any, rates: Any, seeds: Any, budget: int) -> Any:
     return rates[whole[np.lexsort((ends, seconds))[0]]]
 
 
-RIGHT += [("18.3", seed_by_seed), ("18.3", by_numpy)]
-
-
 # --- 18.4: on the same seeds ----------------------------------------------------------------------
 
 
@@ -110,25 +66,6 @@ def by_scipy(a: Any, b: Any) -> Any:
     test = stats.ttest_rel(b, a)
     low, high = test.confidence_interval(0.95)
     return np.mean(np.subtract(b, a)), low, high, test.pvalue
-
-
-def by_hand(a: Any, b: Any) -> list[float]:
-    """The spread from the squares; a list."""
-    from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
-
-    if not len(a) == len(b) >= 2:
-        raise ValueError("Two lists of the same two or more seeds are needed.")
-    d = np.asarray(b, float) - np.asarray(a, float)
-    if np.isnan(d).any() or np.isinf(d).any():
-        raise ValueError("A run never arrived.")
-    n, error = len(d), d.std(ddof=1) / math.sqrt(len(d))
-    if error == 0:
-        return [d[0]] * 3 + [0.0 if d[0] else 1.0]
-    reach = stdtrit(n - 1, 0.975) * error
-    return [d.mean(), d.mean() - reach, d.mean() + reach, 2 * stdtr(n - 1, -abs(d.mean()) / error)]
-
-
-RIGHT += [("18.4", by_scipy), ("18.4", by_hand)]
 
 
 # --- 18.5: what was found -------------------------------------------------------------------------
@@ -163,50 +100,7 @@ def in_other_words(times: Any, ends: Any) -> list[str]:
     return [*said, f"Not always there: {'; '.join(lost)}" if lost else "Everybody arrived."]
 
 
-RIGHT += [("18.5", in_other_words)]
-
-
 # --- 18.6: a figure -------------------------------------------------------------------------------
-
-
-def upright_bars(ax: Any, times: Any) -> Any:
-    """Bars by name, with errors of their own, and the lost in the names."""
-    from scipy import stats
-
-    names, heights, reaches = [], [], []
-    for way, seconds in times.items():
-        arrived = [s for s in seconds if s < math.inf]
-        if len(arrived) < len(seconds):
-            ax.annotate(f"{way}: {len(arrived)}/{len(seconds)}", (0.5, 0.9))
-            continue
-        names.append(way)
-        heights.append(float(np.mean(seconds)))
-        reaches.append(float(stats.sem(seconds) * stats.t.ppf(0.975, len(seconds) - 1)))
-    ax.bar(names, heights, yerr=reaches, capsize=3)
-    ax.set(ylabel="seconds until the target", title="How long it took")
-    return ax
-
-
-def dots_and_lines(ax: Any, times: Any) -> None:
-    """A line for each interval and a dot for each mean, by numpy."""
-    from scipy import stats
-
-    for x, (way, seconds) in enumerate(times.items()):
-        values = np.array(seconds)
-        if not np.isfinite(values).all():
-            ax.text(x, 0, f"{np.isfinite(values).sum()} of {len(values)} arrived", rotation=90)
-            continue
-        low, high = stats.t.interval(
-            0.95, len(values) - 1, loc=values.mean(), scale=stats.sem(values)
-        )
-        ax.vlines(x, low, high, color="k")
-        ax.plot([x], [values.mean()], "o", label=way)
-    ax.set_xticks(np.arange(len(times)))
-    ax.set_xticklabels(list(times), rotation=30)
-    ax.set_ylabel("time [s]")
-
-
-RIGHT += [("18.6", upright_bars), ("18.6", dots_and_lines)]
 
 
 def boxes_and_areas(ax: Any, times: Any) -> None:
@@ -251,4 +145,12 @@ def with_a_half(times: Any, ends: Any) -> list[str]:
     return said
 
 
-RIGHT += [("18.6", boxes_and_areas), ("18.5", with_a_half)]
+RIGHT: list[tuple[str, Callable[..., Any]]] = [
+    ("18.1", always_the_same),
+    ("18.2", by_arrays),
+    ("18.3", by_numpy),
+    ("18.4", by_scipy),
+    ("18.5", with_a_half),
+    ("18.5", in_other_words),
+    ("18.6", boxes_and_areas),
+]

@@ -64,6 +64,8 @@ def test_on_the_clock_the_same_run_comes_out_the_same() -> None:
     few = replace(CLOCK, steps=20)
     for way in ("asynchronous", "vertical slices"):
         assert train(way, few, 0.1, 4) == train(way, few, 0.1, 4) != train(way, few, 0.1, 5)
+    with pytest.raises(ValueError, match="There is no way 'ring'; there are: synchronous"):
+        train("ring", few, 0.1, 1)
 
 
 def test_the_slow_host_holds_up_who_waits_for_it() -> None:
@@ -72,22 +74,15 @@ def test_the_slow_host_holds_up_who_waits_for_it() -> None:
     assert last["asynchronous"] < last["spare replicas"] < last["synchronous"]
 
 
-def test_an_unknown_way_is_refused() -> None:
-    with pytest.raises(ValueError, match="There is no way 'ring'; there are: synchronous"):
-        train("ring", FEW, 0.1, 1)
-
-
 # --- the logbook and the race ------------------------------------------------------------------
 
 
 def test_nothing_runs_before_something_is_predicted(tmp_path: Path) -> None:
     book = Logbook(tmp_path / "book.jsonl")
-    for start in (
-        lambda: race.search(book, timed, best_rate, FEW),
-        lambda: race.race(book, timed, FEW, dict.fromkeys(WAYS, 0.1), [0]),
-    ):
-        with pytest.raises(race.NoPredictions, match="Write yours down first"):
-            start()
+    with pytest.raises(race.NoPredictions, match="Write yours down first"):
+        race.search(book, timed, best_rate, FEW)
+    with pytest.raises(race.NoPredictions, match="Write yours down first"):
+        race.race(book, timed, FEW, dict.fromkeys(WAYS, 0.1), [0])
     assert race.predict(book, {**GIVEN, "hosts": None}) == ["hosts"]
     race.predict(book, GIVEN)
     assert len(book.entries) == 1  # the same again is no other prediction
@@ -137,12 +132,6 @@ def test_a_damaged_logbook_is_told(tmp_path: Path, change: Any, words: str) -> N
     path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
     with pytest.raises(ValueError, match=words):
         Logbook(path)
-
-
-def test_the_model_predicts_each_way_on_the_clock() -> None:
-    few = replace(FEW, steps=30)
-    found = race.predicted_times(timed, few, dict.fromkeys(WAYS, 0.3), [1, 2])
-    assert set(found) == set(WAYS) and all(len(seconds) == 2 for seconds in found.values())
 
 
 def test_a_setting_may_take_its_pictures_from_mnist(tmp_path: Path) -> None:

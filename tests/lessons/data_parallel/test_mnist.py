@@ -12,17 +12,14 @@ import torch
 
 from helpers.lessons.data_parallel.experiments.digits import PIXELS, digits
 
-TRAIN, TEST = 30, 10
-
 
 def made() -> dict[str, np.ndarray]:
     random = np.random.default_rng(0)
-    return {
-        "x_train": random.integers(0, 256, (TRAIN, 28, 28), dtype=np.uint8),
-        "y_train": random.integers(0, 10, TRAIN, dtype=np.uint8),
-        "x_test": random.integers(0, 256, (TEST, 28, 28), dtype=np.uint8),
-        "y_test": random.integers(0, 10, TEST, dtype=np.uint8),
-    }
+    found = {}
+    for part, count in (("train", 30), ("test", 10)):
+        found[f"x_{part}"] = random.integers(0, 256, (count, 28, 28), dtype=np.uint8)
+        found[f"y_{part}"] = random.integers(0, 10, count, dtype=np.uint8)
+    return found
 
 
 def as_keras(folder: Path) -> str:
@@ -59,6 +56,7 @@ def test_keras_s_own_folder_is_found_and_a_pixel_is_the_average_of_those_it_stan
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+
     with pytest.raises(FileNotFoundError, match="leave the course's own digits"):
         digits(mnist_at="")
     (tmp_path / "datasets").mkdir()

@@ -1,4 +1,4 @@
-"""The model of a data-parallel step agrees with the virtual clock; a step cut out of a trace."""
+"""The model of a data-parallel step agrees with the virtual clock; the rates of large batches."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 import helpers
 from helpers.engine.trace import Event, Trace
 from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
+from helpers.lessons.data_parallel.algorithms.learning_rate import gradual_warmup, linear_scaling
 from helpers.lessons.data_parallel.experiments.models import timed_mlp
 from helpers.lessons.data_parallel.experiments.step_model import bucket_layers, modelled_step
 from helpers.lessons.data_parallel.figures.step_view import last_step, share_beside
@@ -59,3 +60,16 @@ def test_the_share_beside_computing_is_of_all_that_communication_threads_do() ->
     ]
     assert share_beside(Trace(events, 2, virtual=True)) == pytest.approx(1 / 4)
     assert share_beside(Trace(events[:2], 1, virtual=True)) == 0.0
+
+
+def test_a_warmup_grows_evenly_from_the_small_rate_to_the_scaled_one() -> None:
+    """Goyal et al. (2017): "increments by a constant amount at each iteration"."""
+    assert linear_scaling(0.1, 8) == pytest.approx(0.8)
+    factor = gradual_warmup(steps=10, times=8)
+    rates = [0.8 * factor(step) for step in range(12)]
+    assert rates == pytest.approx([*(0.1 + 0.07 * step for step in range(11)), 0.8])
+    assert gradual_warmup(0, 8)(0) == 1.0
+    with pytest.raises(ValueError, match="above zero"):
+        linear_scaling(0.1, 0)
+    with pytest.raises(ValueError, match="no negative"):
+        gradual_warmup(-1, 8)

@@ -87,21 +87,16 @@ def test_it_is_the_same_training_without_ranks(engine: str, size: int, interval:
             torch.testing.assert_close(got, wanted, rtol=1e-10, atol=1e-12)
 
 
-def test_between_sums_ranks_differ_and_after_them_they_agree() -> None:
-    run = helpers.run(trains, 4, None, engine="virtual", ranks=3)
+@pytest.mark.parametrize(("size", "interval"), [(2, 1), (3, 5)])
+def test_ranks_agree_after_one_sum_an_interval(size: int, interval: int) -> None:
+    start = helpers.run(trains, interval, None, 0, engine="virtual", ranks=size).stats.bytes
+    run = helpers.run(trains, interval, None, engine="virtual", ranks=size)
     for step in range(STEPS):
         equal = torch.equal(run[0][1][step], run[1][1][step])
-        assert equal == (step % 4 == 3)
-
-
-@pytest.mark.parametrize(("size", "interval", "steps"), [(2, 1, 6), (3, 5, 12)])
-def test_bytes_are_one_sum_an_interval(size: int, interval: int, steps: int) -> None:
-    length = len(flat(net()))
-    start = helpers.run(trains, interval, None, 0, engine="virtual", ranks=size).stats.bytes
-    run = helpers.run(trains, interval, None, steps, engine="virtual", ranks=size)
-    sums = -(-steps // interval)  # a last one for the steps that are over
+        assert equal == ((step + 1) % interval == 0)
+    sums = -(-STEPS // interval)  # a last one for the steps that are over
     for rank, (sent, first) in enumerate(zip(run.stats.bytes, start, strict=True)):
-        assert sent - first == sums * ring_bytes(length, size, rank, 8)
+        assert sent - first == sums * ring_bytes(len(flat(net())), size, rank, 8)
 
 
 def test_parts_take_turns_and_each_is_summed_as_often() -> None:
@@ -131,18 +126,9 @@ def test_a_delayed_sum_hides_behind_the_steps() -> None:
     assert seconds["alone"] > STEPS * 1e-3 + 4e-3 - 1e-9
     assert seconds["hides"] < seconds["alone"]
     assert waits[0][2] > hides[0][2]
-
-
-def test_bad_settings_are_told() -> None:
-    for options, words in (
-        ({"parts": 9}, "take turns"),
-        ({"delay": 4}, "below the interval"),
-    ):
+    for options, words in (({"parts": 9}, "take turns"), ({"delay": 4}, "below the interval")):
         with pytest.raises(RankFailed, match=words):
-            helpers.run(trains, 4, None, STEPS, options, engine="virtual", ranks=2)  # type: ignore[arg-type]
-
-
-# --- at a server ----------------------------------------------------------------------------------
+            helpers.run(trains, 4, None, STEPS, options, **links)  # type: ignore[arg-type]
 
 
 def test_with_a_rate_of_one_the_rule_is_the_supervisor() -> None:
@@ -174,9 +160,6 @@ def test_the_optimizers_are_torchs(nesterov: bool) -> None:
             parameter.grad = gradient
             optimizer.step()
         torch.testing.assert_close(weights, parameter.detach(), rtol=1e-12, atol=1e-14)
-
-
-def test_bad_optimizers_are_told() -> None:
     with pytest.raises(ValueError, match="Nesterov"):
         Sgd(0.1, nesterov=True)
     with pytest.raises(ValueError, match="betas"):

@@ -64,19 +64,24 @@ def test_others_are_near_and_nothing_is_lost(size: int) -> None:
     torch.testing.assert_close(applied, handed, rtol=1e-8, atol=1e-8)
 
 
-def once(comm: Comm, rank: int) -> None:
-    bucket, reduce = bucket_of(SHAPES, torch.float32), PowerSgd(rank)
-    reduce.take_buckets([bucket])
-    reduce(comm, bucket.flat)
+@pytest.mark.parametrize(
+    ("size", "rank", "lefts", "rights"),
+    [
+        (2, 1, 12 + 8 + 3 + 11, 10 + 27 + 2),
+        (3, 2, 24 + 16 + 17, 20 + 54),
+        (2, 4, 48 + 32 + 17, 40 + 108),
+        (3, 100, 120 + 10 + 216 + 6 + 1, 0),
+    ],
+)
+def test_as_many_numbers_travel_as_the_formula_says(
+    size: int, rank: int, lefts: int, rights: int
+) -> None:
+    def once(comm: Comm) -> None:
+        bucket, reduce = bucket_of(SHAPES, torch.float32), PowerSgd(rank)
+        reduce.take_buckets([bucket])
+        reduce(comm, bucket.flat)
 
-
-@pytest.mark.parametrize(("size", "rank"), [(2, 1), (3, 2), (2, 4), (3, 100)])
-def test_as_many_numbers_travel_as_the_formula_says(size: int, rank: int) -> None:
-    run = helpers.run(once, rank, engine="virtual", ranks=size)
-    lefts = {1: 12 + 8 + 3 + 11, 2: 24 + 16 + 17, 4: 48 + 32 + 17, 100: 120 + 10 + 216 + 6 + 1}[
-        rank
-    ]
-    rights = {1: 10 + 27 + 2, 2: 20 + 54, 4: 40 + 108, 100: 0}[rank]
+    run = helpers.run(once, engine="virtual", ranks=size)
     assert power_sgd_numbers(SHAPES, rank) == lefts + rights
     for r, sent in enumerate(run.stats.bytes):
         assert sent == ring_bytes(lefts, size, r) + ring_bytes(rights, size, r)
@@ -112,7 +117,6 @@ def trains(comm: Comm, how: str, bucket_bytes: int, steps: int = 12) -> dict[str
         "dense": all_reduce_naive,
         "rows": SparseRows([model.table.weight]),
         "power": PowerSgd(100),
-        "power 1": PowerSgd(1),
     }[how]
     replica = DataParallel(
         model, comm, reduce, bucket_bytes=bucket_bytes, first_bucket_bytes=bucket_bytes
@@ -128,24 +132,16 @@ def trains(comm: Comm, how: str, bucket_bytes: int, steps: int = 12) -> dict[str
     return {name: value.detach() for name, value in model.state_dict().items()}
 
 
+@pytest.mark.parametrize("how", ["rows", "power"])
 @pytest.mark.parametrize(("size", "bucket_bytes"), [(1, 1), (2, 2**20), (3, 1), (5, 2**20)])
-def test_rows_are_the_dense_sums(engine: str, size: int, bucket_bytes: int) -> None:
-    rows, dense = (
-        helpers.run(trains, how, bucket_bytes, engine=engine, ranks=size, show=False)
-        for how in ("rows", "dense")
+def test_rows_and_whole_ranks_are_the_dense_sums(
+    engine: str, size: int, bucket_bytes: int, how: str
+) -> None:
+    found, dense = (
+        helpers.run(trains, each, bucket_bytes, engine=engine, ranks=size, show=False)
+        for each in (how, "dense")
     )
-    for one, other in zip(rows, dense, strict=True):
+    for one, other in zip(found, dense, strict=True):
         for name, weights in one.items():
-            torch.testing.assert_close(weights, other[name], rtol=1e-12, atol=1e-12)
-
-
-def test_power_sgd_trains_in_buckets_of_any_size() -> None:
-    for bucket_bytes in (1, 2**20):
-        power, dense = (
-            helpers.run(trains, how, bucket_bytes, engine="virtual", ranks=3)
-            for how in ("power", "dense")
-        )
-        for name in dense[0]:
-            torch.testing.assert_close(power[0][name], dense[0][name], rtol=1e-9, atol=1e-9)
-        low = helpers.run(trains, "power 1", bucket_bytes, engine="virtual", ranks=3)
-        assert all(torch.equal(low[0][name], low[2][name]) for name in low[0])
+            torch.testing.assert_close(weights, other[name], rtol=1e-9, atol=1e-9)
+            assert torch.equal(weights, found[0][name])

@@ -26,22 +26,6 @@ def sync_scaled_on_the_workers(
             return step.assign_add(1)
 
 
-def sync_of_one_loss(
-    devices: Any, server: str, batches: Any, loss: Any, variables: Any, step: Any, optimizer: Any
-) -> Any:
-    """The losses are averaged, and one gradient goes back through all of them."""
-    import tensorflow as tf
-
-    losses = []
-    for device, batch in zip(devices, batches, strict=True):
-        with tf.device(device):
-            losses.append(loss(batch, variables))
-    with tf.device(server):
-        mean = tf.add_n(losses) / len(losses)
-        pairs = optimizer.compute_gradients(mean, variables, colocate_gradients_with_ops=True)
-        return optimizer.apply_gradients(pairs, global_step=step)
-
-
 def async_by_gradients(
     devices: Any, batches: Any, loss: Any, variables: Any, step: Any, make_optimizer: Any
 ) -> Any:
@@ -119,7 +103,6 @@ def sync_of_gradients(
 
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("08.1", sync_scaled_on_the_workers),
-    ("08.1", sync_of_one_loss),
     ("08.2", async_by_gradients),
     ("08.3", threads_of_a_pool),
     ("08.4", async_setter_by_hand),

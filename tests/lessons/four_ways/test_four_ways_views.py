@@ -34,45 +34,29 @@ def test_a_slow_worker_holds_up_synchronous_ways_alone() -> None:
         assert lost > 0.8 if way.endswith(" sync") else lost < 0.3, way
 
 
-def test_the_knobs_tell_their_numbers_in_words() -> None:
+def test_the_figures_of_the_ways(shown: Any) -> None:
+    found = shown(view)
     assert "3 workers" in view.ways_alt(3, 5, 1.0, 1)
     assert len(view.draw_ways(3, 5, 1.0, 1).axes) == 2
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What a figure shows, instead of showing it."""
-    kept: dict[str, Any] = {}
-    monkeypatch.setattr(view, "show", lambda figure, **words: kept.update(words, figure=figure))
-    return kept
-
-
-def test_a_timeline_shows_the_middle_and_tells_what_was_dropped(shown: dict[str, Any]) -> None:
-    gradients = [
-        Gradient(i % 2, i * 0.02, i * 0.02 + 0.02, i, i % 2, 1.0, i % 4 > 0) for i in range(40)
-    ]
-    run = WayRun("between-graph sync", 3, 1, gradients, [], 1.0, 40)
-    found = view.middle_of(run)
-    assert 13 <= len(found) <= 15
-    assert found[0].end > 0 and found[-1].start < view.SECONDS
+    times = [i * 0.02 for i in range(40)]
+    some = [Gradient(i % 2, t, t + 0.02, i, i % 2, 1.0, i % 4 > 0) for i, t in enumerate(times)]
+    run = WayRun("between-graph sync", 3, 1, some, [], 1.0, 40)
+    assert 13 <= len(view.middle_of(run)) <= 15
     view.show_step_gradients({"one": run, "two": run}, run)
-    assert len(shown["figure"].axes) == 2 and "dropped" in shown["alt"]
-
-
-def test_the_figures_of_the_ways(shown: dict[str, Any]) -> None:
+    assert len(found[-1].figure.axes) == 2 and "dropped" in found[-1].alt
     runs = []
     for number, way in enumerate(WAYS):
         stale = number if way.endswith("async") else 0
         rows = [Gradient(n % 2, n, n + 1.0, n, stale, 2.0 / (n + 1)) for n in range(20)]
         runs += 2 * [WayRun(way, 2, 1, rows, [], 0.5, len(rows))]
     view.show_four(runs)
-    labels = [ax.get_xlabel() for ax in shown["figure"].axes]
+    labels = [ax.get_xlabel() for ax in found[-1].figure.axes]
     assert labels == ["batches a second", "mean staleness (updates)", "final loss (nats)"]
-    names = [label.get_text() for label in shown["figure"].axes[0].get_yticklabels()]
+    names = [label.get_text() for label in found[-1].figure.axes[0].get_yticklabels()]
     assert names == list(WAYS)
-    texts = [text.get_text().strip() for text in shown["figure"].axes[1].texts]
+    texts = [text.get_text().strip() for text in found[-1].figure.axes[1].texts]
     assert texts == ["0.0, max. 0", "0.0, max. 0", "2.0, max. 2", "3.0, max. 3"]
     words = "between-graph async: 1 batches a second, staleness 3.0, at most 3, loss 0.50"
-    assert words in shown["alt"]
+    assert words in found[-1].alt
     view.show_losses(runs[::2])
-    assert len(shown["figure"].axes[0].lines) == 4
+    assert len(found[-1].figure.axes[0].lines) == 4

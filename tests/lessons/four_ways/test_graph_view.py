@@ -2,52 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import pytest
 
-from helpers.lessons.four_ways.experiments import model
 from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS
 from helpers.lessons.four_ways.experiments.plain_graph import Op, graphs_of
 from helpers.lessons.four_ways.figures import graph_view
-from helpers.lessons.four_ways.figures.graph_groups import gather, short
+from helpers.lessons.four_ways.figures.graph_groups import gather
 from tests.selection import everyday
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(
-        importlib.util.find_spec("tensorflow") is None,
-        reason="TensorFlow is not installed; ./course doctor says what that costs.",
-    ),
-]
-
-
-@pytest.mark.thorough
-@pytest.mark.real
-def test_a_graph_is_gathered_by_device_and_scope() -> None:
-    (graph,) = graphs_of("in-graph sync", workers=2)
-    groups = gather([graph])
-    assert groups.devices == ["/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"]
-    found = {(short(box.device), box.label) for box in groups.boxes}
-    workers = {
-        (f"worker {n}", label + suffix)
-        for n, suffix in ((0, ""), (1, "_1"))
-        for label in ("loss", "gradients")
-    }
-    servers = {("ps 0", label) for label in ("variables", "mean", "GradientDescent")}
-    assert found == workers | servers | {(f"worker {n}", f"batch_{n}") for n in range(2)}
-    (variables,) = (box for box in groups.boxes if box.label == "variables")
-    assert variables.names == ["global_step", *model.NAMES]
-    names = [(groups.boxes[a.source].label, groups.boxes[a.to].label) for a in groups.arrows]
-    assert ("GradientDescent", "variables") in names and ("mean", "GradientDescent") in names
-    assert len(names) == len(set(names)) == 10
-    # What is not needed for a fetch is left out, and what is needed is all there.
-    inputs = {name for op in graph for name in (*op.inputs, *op.after)}
-    assert inputs < {op.name for op in graph} and not any("Initializer" in op.name for op in graph)
-
 
 @pytest.mark.real
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("way", everyday(list(WAYS)[::-1], 4))
 def test_the_picture_of_every_way(way: str) -> None:
     workers, servers = 4, 2
@@ -62,8 +29,6 @@ def test_the_picture_of_every_way(way: str) -> None:
     assert ("token queue" in texts) == (way == "between-graph sync")
     assert (f"update {workers - 1}" in texts) == way.endswith("async")
     no_overlap(figure)
-    alt = graph_view.graph_alt(groups)
-    assert alt.startswith("Diagram: ") and "goes to" in alt and "changes" in alt
 
 
 def no_overlap(figure: Any) -> None:
@@ -84,7 +49,7 @@ def no_overlap(figure: Any) -> None:
         assert around and extent.width < around[0].width * 1.04, text.get_text()
 
 
-def test_a_graph_is_shown_with_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_graph_is_shown_with_what_it_holds(shown: Any) -> None:
     server, worker = "/job:ps/task:0", "/job:worker/task:0"
     ops = [
         Op("weights", "VarHandleOp", server, (), ()),
@@ -97,10 +62,9 @@ def test_a_graph_is_shown_with_what_it_holds(monkeypatch: pytest.MonkeyPatch) ->
         Op("two", "Const", worker, (), ()),
         Op("double", "Mul", server, ("two", "loss/sum"), ()),
     ]
-    shown: list[tuple[str, str]] = []
-    monkeypatch.setattr(graph_view, "show", lambda figure, *words: shown.append(words))
+    found = shown(graph_view)
     graph_view.show_graph([ops], "The loss lies on a worker.")
-    ((caption, alt),) = shown
+    ((_, caption, alt),) = found
     assert caption == "The loss lies on a worker."
     assert "ps 0 holds variables (weights), ops (double). worker 0 holds loss, ops (two). " in alt
     assert "variables on ps 0 goes to loss on worker 0." in alt and "changes" not in alt

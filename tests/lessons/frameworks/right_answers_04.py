@@ -9,32 +9,12 @@ from typing import Any
 import torch
 
 
-def prepare_afterwards(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Wraps first; sends a list of named tensors, and the state of what it wrapped."""
-    wrapped = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
-    hvd.broadcast_parameters([*model.named_parameters(), *model.named_buffers()], root_rank=0)
-    hvd.broadcast_optimizer_state(wrapped, root_rank=0)
-    return wrapped
-
-
 def prepare_what_was_wrapped(hvd: Any, model: Any, optimizer: Any) -> Any:
     """Wraps first; sends the state of the optimizer that it was given."""
     wrapped = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
     hvd.broadcast_parameters(model.state_dict(), root_rank=0)
     hvd.broadcast_optimizer_state(optimizer, root_rank=0)
     return wrapped
-
-
-def prepare_uncompressed(hvd: Any, model: Any, optimizer: Any) -> Any:
-    """Says what is the default."""
-    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
-    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
-    return hvd.DistributedOptimizer(
-        optimizer,
-        named_parameters=model.named_parameters(),
-        compression=hvd.Compression.none,
-        op=hvd.Average,
-    )
 
 
 def tape_by_hand(
@@ -55,41 +35,6 @@ def tape_by_hand(
     return value.numpy()
 
 
-def tape_with(
-    hvd: Any, model: Any, optimizer: Any, loss: Any, inputs: Any, targets: Any, first: bool
-) -> Any:
-    """Records on the distributed tape itself."""
-    import tensorflow as tf
-
-    if first:
-        hvd.broadcast_variables([*model.variables, *optimizer.variables], root_rank=0)
-    made = hvd.DistributedGradientTape(tf.GradientTape(), compression=hvd.Compression.none)
-    with made as tape:
-        value = loss(targets, model(inputs))
-    gradients = tape.gradient(value, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-    return float(value)
-
-
-def replica_with_keras(
-    model: Any, optimizer: Any, losses: Any, inputs: Any, targets: Any, global_batch: int
-) -> Any:
-    """TensorFlow's own function for the loss; sums by hand and says so to the optimizer."""
-    import tensorflow as tf
-
-    with tf.GradientTape() as tape:
-        part = tf.nn.compute_average_loss(
-            losses(targets, model(inputs)), global_batch_size=global_batch
-        )
-    gradients = tape.gradient(part, model.trainable_variables)
-    context = tf.distribute.get_replica_context()
-    optimizer.apply_gradients(
-        zip(context.all_reduce("sum", gradients), model.trainable_variables, strict=True),
-        skip_gradients_aggregation=True,
-    )
-    return part
-
-
 def replica_averaging(
     model: Any, optimizer: Any, losses: Any, inputs: Any, targets: Any, global_batch: int
 ) -> Any:
@@ -102,20 +47,6 @@ def replica_averaging(
     gradients = tape.gradient(part, model.trainable_variables)
     optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
     return part
-
-
-def metric_of_all(hvd: Any, value: float, rows: int) -> Any:
-    """Gathers pairs; a number of numpy's."""
-    import numpy as np
-
-    pairs = hvd.allgather_object((value, rows))
-    return np.average([v for v, _ in pairs], weights=[r for _, r in pairs])
-
-
-def metric_in_float32(hvd: Any, value: float, rows: int) -> Any:
-    """Two averages, in float32, as a tensor."""
-    total = hvd.allreduce(torch.tensor(value * rows), name="total")
-    return total / hvd.allreduce(torch.tensor(float(rows)), name="rows")
 
 
 def metric_of_one(hvd: Any, value: float, rows: int) -> Any:
@@ -144,15 +75,9 @@ def who_by_trying(environment: dict[str, str]) -> Any:
 
 
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
-    ("04.1", prepare_afterwards),
-    ("04.1", prepare_uncompressed),
     ("04.1", prepare_what_was_wrapped),
     ("04.2", tape_by_hand),
-    ("04.2", tape_with),
-    ("04.3", replica_with_keras),
     ("04.3", replica_averaging),
-    ("04.4", metric_of_all),
-    ("04.4", metric_in_float32),
     ("04.4", metric_of_one),
     ("04.5", resume_in_one),
     ("04.6", who_by_trying),

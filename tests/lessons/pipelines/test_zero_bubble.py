@@ -33,7 +33,7 @@ from helpers.lessons.pipelines.algorithms.timetable import (
 from helpers.lessons.pipelines.algorithms.zero_bubble import split_bubble, zb_v, zero_bubble
 
 zb_h2 = partial(zero_bubble, times=2)
-some = settings(max_examples=25, deadline=None)
+some = settings(max_examples=25)
 STAGES, MANY = st.integers(1, 8), st.integers(1, 20)
 TIMES = st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0])  # sums are exact
 
@@ -41,24 +41,6 @@ TIMES = st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0])  # sums are exact
 def clock(f: float, b: float, w: float, chunks: int = 1):
     kinds = {Forward: f, BackwardInput: b, BackwardWeights: w, Backward: b + w}
     return lambda rank, now: kinds[type(now)] / chunks
-
-
-@some
-@given(st.sampled_from([zero_bubble, zb_h2]), STAGES, MANY)
-def test_every_half_is_done_once_and_in_order(schedule, stages, count):
-    streams = orders(schedule, stages, count)
-    validate(streams, count)
-    for stream in streams:
-        place = {now: at for at, now in enumerate(stream)}
-        for m in range(count):
-            assert place[Forward(m)] < place[BackwardInput(m)] < place[BackwardWeights(m)]
-
-
-@some
-@given(STAGES, MANY)
-def test_the_v_is_complete_and_runs(ranks, count):
-    streams = orders(zb_v, ranks, count)
-    validate(streams, count, chunks=2, place=in_a_v)
 
 
 @some
@@ -77,7 +59,8 @@ def test_idle_time_is_the_papers(stages, more, f, b, w):
 
 @some
 @given(STAGES, st.integers(0, 9), TIMES)
-def test_the_v_has_no_bubble_where_all_parts_take_equally_long(ranks, more, each):
+def test_the_v_is_complete_without_a_bubble_where_all_parts_take_equally_long(ranks, more, each):
+    validate(orders(zb_v, ranks, more + 1), more + 1, chunks=2, place=in_a_v)
     count = 2 * ranks - 1 + more
     table = timetable(orders(zb_v, ranks, count), clock(each, each, each, chunks=2), place=in_a_v)
     assert max(map(own_idle, table)) == 0
@@ -98,29 +81,20 @@ def test_memory_is_the_papers(stages, more):
 
 
 def test_a_third_of_the_bubble():
-    one, other = (
-        timetable(orders(schedule, 4, 8), clock(1, 1, 1))
-        for schedule in (one_forward_one_backward, zero_bubble)
-    )
-    assert makespan(one) == 33 and makespan(other) == 27
-    assert idle_share(other) == pytest.approx(3 / 27)
+    for schedule, seconds in ((one_forward_one_backward, 33), (zero_bubble, 27)):
+        table = timetable(orders(schedule, 4, 8), clock(1, 1, 1))
+        assert makespan(table) == seconds
+    assert idle_share(table) == pytest.approx(3 / 27)
     assert split_bubble(4, saved=4) == 0.0
     with pytest.raises(ValueError, match="one stage or more"):
         split_bubble(0)
 
 
-@pytest.mark.parametrize(
-    "stream",
-    [
-        [Forward(0), BackwardInput(0)],
-        [Forward(0), Backward(0), BackwardWeights(0)],
-        [Forward(0), BackwardInput(0), BackwardInput(0), BackwardWeights(0)],
-        [Forward(0), BackwardWeights(0), BackwardInput(0)],
-    ],
-)
-def test_halves_that_are_missing_doubled_or_turned_round_are_refused(stream):
-    with pytest.raises(ValueError, match=r"needs one for each|wait for each other"):
-        validate([stream], 1)
+def test_halves_that_are_missing_doubled_or_turned_round_are_refused():
+    half, rest = BackwardInput(0), BackwardWeights(0)
+    for behind in ([half], [Backward(0), rest], [half, half, rest], [rest, half]):
+        with pytest.raises(ValueError, match=r"needs one for each|wait for each other"):
+            validate([[Forward(0), *behind]], 1)
 
 
 # --- gradients put off -------------------------------------------------------------------------
@@ -146,19 +120,11 @@ def test_what_is_put_off_is_what_backward_gives(frozen):
     a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
     for _ in range(2):  # the second is added to the first
         twin(b).pow(2).sum().backward()
-        later: list = []
-        put_off.into = later
+        put_off.into = later = []
         model(a).pow(2).sum().backward()
-        waiting = [p for n, p in model.named_parameters() if p.requires_grad and "1." not in n]
-        before = [p.grad.clone() if p.grad is not None else None for p in waiting]
         assert len(later) == 3
         for product in later:
             product()
-        assert all(
-            not torch.equal(p.grad, old)
-            for p, old in zip(waiting, before, strict=True)
-            if old is not None
-        )
     torch.testing.assert_close(a.grad, b.grad, rtol=1e-12, atol=1e-12)
     for name, parameter in twin.named_parameters():
         mine = model.get_parameter(name)

@@ -1,10 +1,9 @@
-"""Right answers to exercises 11.1, 11.2, 11.4 and 11.7 that differ from the references."""
+"""Right answers to lesson 11 that differ from the references."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,37 +20,6 @@ def quantize_by_looking(values: Any, low: float, high: float, bits: int = 8) -> 
     return [codes[places].to(torch.int8), scale, zero]
 
 
-def quantize_with_torch(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """torch's own for training, and the codes out of what it leaves."""
-    low, high, half = min(low, 0.0), max(high, 0.0), 2 ** (bits - 1)
-    scale = (high - low) / (2 * half - 1)
-    zero = max(-half, min(half - 1, -half - round(low / scale)))
-    left = torch.fake_quantize_per_tensor_affine(values, scale, zero, -half, half - 1)
-    return (left / scale + zero).round().to(torch.int8), scale, zero
-
-
-def quantize_with_fractions(values: Any, low: float, high: float, bits: int = 8) -> Any:
-    """One value after the other, exactly, in numpy; a zero point of a numpy type."""
-    bottom, top = min(Fraction(low), Fraction(0)), max(Fraction(high), Fraction(0))
-    scale = (top - bottom) / (2**bits - 1)
-    zero = round(-(2 ** (bits - 1)) - bottom / scale)
-    codes = np.empty(values.shape, np.int8)
-    for at, value in np.ndenumerate(values.numpy()):
-        code = zero + round(Fraction(float(value)) / scale)
-        codes[at] = min(max(code, -(2 ** (bits - 1))), 2 ** (bits - 1) - 1)
-    return torch.from_numpy(codes), np.float32(scale), np.int64(zero)
-
-
-def quantize_weight_in_loops(weight: Any, bits: int = 8) -> Any:
-    """A channel at a time; a small number keeps the division from zero."""
-    codes, scales = torch.zeros_like(weight, dtype=torch.int8), []
-    for number, channel in enumerate(weight):
-        scale = max(channel.max().item(), -channel.min().item()) / (2 ** (bits - 1) - 1) + 1e-12
-        codes[number] = torch.round(channel.double() / scale).char()
-        scales.append(scale)
-    return codes, torch.tensor(scales, dtype=torch.float64)
-
-
 def quantize_weight_in_numpy(weight: Any, bits: int = 8) -> Any:
     """In numpy, by a matrix with a row for each channel; leaves out the empty ones."""
     rows = weight.numpy().reshape(len(weight), -1)
@@ -61,62 +29,12 @@ def quantize_weight_in_numpy(weight: Any, bits: int = 8) -> Any:
     return torch.from_numpy(codes).view(weight.shape), torch.from_numpy(scale)
 
 
-def quantize_weight_with_torch(weight: Any, bits: int = 8) -> Any:
-    """torch's own, with a least scale that only a channel of zeros falls below."""
-    scale = weight.detach().abs().flatten(1).max(dim=1).values / (2 ** (bits - 1) - 1)
-    scale = scale.clamp(min=torch.finfo(torch.float32).tiny)
-    zeros, half = torch.zeros(len(weight), dtype=torch.int32), 2 ** (bits - 1)
-    left = torch.fake_quantize_per_channel_affine(weight, scale, zeros, 0, -half, half - 1)
-    return torch.einsum("o...,o->o...", left, 1 / scale).round().char(), scale
-
-
 def _left(values: Any, ends: Any, bits: int) -> float:
     """The mean squared error of what a range leaves, in numpy."""
     low, high = min(ends[0], 0.0), max(ends[1], 0.0)
     step = (high - low) / (2**bits - 1)
     left = np.clip(step * np.rint(values / step), low, high)
     return float(np.mean((left - values) ** 2))
-
-
-class RecipeOfCounts:
-    """Keeps each value once, and how often it came; tries bounds from the smallest up."""
-
-    def __init__(self, bits: int = 8) -> None:
-        self.bits, self.many = bits, dict[float, int]()
-
-    def see(self, batch: Any) -> None:
-        for value, count in zip(*np.unique(batch.numpy(), return_counts=True), strict=True):
-            self.many[float(value)] = self.many.get(float(value), 0) + int(count)
-
-    def range(self) -> Any:
-        values, counts = (np.array([*of]) for of in (self.many, self.many.values()))
-        top, steps = np.abs(values).max(), 2**self.bits - 1
-        best, ends = np.inf, (0.0, 0.0)
-        for bound in top * np.geomspace(1 / 3000, 1, 400):
-            low, high = max(values.min(), -bound), min(values.max(), bound)
-            step = (max(high, 0) - min(low, 0)) / steps
-            off = np.clip(step * np.rint(values / step), min(low, 0), max(high, 0)) - values
-            error = float(counts @ off**2)
-            if error <= best:
-                best, ends = error, (low, high)
-        return ends
-
-
-class RecipeByChance:
-    """Six hundred random bounds, small ones as likely as large ones; one tensor grows."""
-
-    def __init__(self, bits: int = 8) -> None:
-        self.bits, self.values = bits, torch.empty(0)
-
-    def see(self, batch: Any) -> None:
-        self.values = torch.cat([self.values, batch.reshape(-1)])
-
-    def range(self) -> Any:
-        values = self.values.numpy().astype(np.float64)
-        tried = np.exp(np.random.default_rng(5).uniform(-8, 0, 600)) * np.abs(values).max()
-        tried[0] = np.abs(values).max()
-        cuts = [(max(min(values.min(), 0), -b), min(max(values.max(), 0), b)) for b in tried]
-        return torch.tensor(min(cuts, key=lambda ends: _left(values, ends, self.bits))).tolist()
 
 
 class RecipeEndByEnd:
@@ -141,19 +59,6 @@ class RecipeEndByEnd:
             tried = [[*ends[:at], ends[at] * p, *ends[at + 1 :]] for p in np.linspace(1, 0.9, 11)]
             ends = min(tried, key=lambda each: _left(values, each, self.bits))
         return np.float32(ends[0]), np.float32(ends[1])
-
-
-def mxfp4_by_looking(x: Any) -> Any:
-    """The nearest of all fifteen values, ties by adding a hair towards the even ones."""
-    x = x.double()
-    values = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=torch.float64)
-    exponents = []
-    for block in x:
-        largest = float(block.abs().max())
-        exponents.append(math.floor(math.log2(largest)) - 2 if largest else -127)
-    over = x / 2.0 ** torch.tensor(exponents, dtype=torch.float64)[:, None]
-    apart = (over.abs()[..., None] - values).abs() + 1e-9 * (torch.arange(8) % 2)
-    return exponents, torch.sign(over) * values[apart.argmin(-1)]
 
 
 def mxfp4_in_numpy(x: Any) -> Any:
@@ -188,18 +93,76 @@ def mxfp4_as_torch_floats(x: Any) -> Any:
     return exponents.to(torch.int8), elements.to(torch.float8_e4m3fn)
 
 
+def layer_with_scales_by_einsum(
+    x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
+) -> Any:
+    """Scaling written as a product that sums nothing, and so is none."""
+    from helpers.lessons.quantization.algorithms.integer_products import int_matmul
+
+    sums = int_matmul(x, weight.t()) - x_zero * weight.sum(1, dtype=torch.int32)
+    return torch.einsum("ro,o->ro", sums.float(), x_scale * w_scale) + bias
+
+
+def layer_without_a_product(
+    x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
+) -> Any:
+    """Multiplies pair by pair and sums up; sums the weights up by a product with ones."""
+    from helpers.lessons.quantization.algorithms.integer_products import int_matmul
+
+    ones = torch.ones(weight.shape[1], 1, dtype=torch.int8)
+    pairs = x[:, None, :].to(torch.int32) * weight
+    sums = pairs.sum(-1, dtype=torch.int32) - x_zero * int_matmul(weight, ones).t()
+    return bias + sums * w_scale * x_scale
+
+
+def fold_in_numpy(
+    weight: Any, bias: Any, mean: Any, var: Any, gamma: Any, beta: Any, eps: float = 1e-5
+) -> Any:
+    """In double precision, as a list."""
+    w, m, v, g, b = (t.numpy().astype(np.float64) for t in (weight, mean, var, gamma, beta))
+    old = np.zeros_like(m) if bias is None else bias.numpy()
+    factor = g / np.sqrt(v + eps)
+    return [torch.from_numpy((w.T * factor).T), torch.from_numpy(b + factor * (old - m))]
+
+
+def fake_by_names(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
+    """A Function that is given its arguments by name, as torch 2.13 takes them; keeps a number."""
+    ends = {"highest": highest - zero_point, "lowest": lowest - zero_point}
+    return _Steps.apply(x, step=scale, **ends)
+
+
+class _Steps(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, step: float, lowest: int, highest: int) -> Any:
+        steps = (x / step).round()
+        kept = steps.clamp(lowest, highest)
+        ctx.inside = steps == kept
+        return kept * step
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return gradients[0].where(ctx.inside, 0), None, None, None
+
+
+def fake_by_a_hook(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
+    """Straight through, and a hook that stops what was cut off."""
+    codes = (x.detach() / scale).round().add(zero_point)
+    kept = codes.clamp(lowest, highest)
+    through = x * 1
+    through.register_hook(lambda gradient: gradient.masked_fill(codes != kept, 0))
+    return through - (x.detach() - scale * (kept - zero_point))
+
+
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("11.1", quantize_by_looking),
-    ("11.1", quantize_with_torch),
-    ("11.1", quantize_with_fractions),
-    ("11.2", quantize_weight_in_loops),
     ("11.2", quantize_weight_in_numpy),
-    ("11.2", quantize_weight_with_torch),
-    ("11.7", mxfp4_by_looking),
+    ("11.3", layer_with_scales_by_einsum),
+    ("11.3", layer_without_a_product),
+    ("11.4", RecipeEndByEnd),
+    ("11.5", fold_in_numpy),
+    ("11.6", fake_by_names),
+    ("11.6", fake_by_a_hook),
     ("11.7", mxfp4_in_numpy),
     ("11.7", mxfp4_in_plain_lists),
     ("11.7", mxfp4_as_torch_floats),
-    ("11.4", RecipeOfCounts),
-    ("11.4", RecipeByChance),
-    ("11.4", RecipeEndByEnd),
 ]

@@ -2,57 +2,37 @@
 
 from __future__ import annotations
 
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from torch import Tensor, nn
 
-from helpers.checks.drives.tf import split_cpu
 from helpers.lessons.quantization.algorithms.quantized_model import (
     quantize_dynamic,
     quantize_static,
 )
 from helpers.lessons.quantization.experiments.litert_model import LiteRT, to_litert
-from helpers.lessons.quantization.experiments.patients import agreement, reader, separable
+from helpers.lessons.quantization.experiments.patients import agreement, separable
 from helpers.lessons.quantization.experiments.torchao_model import torchao_dynamic
 from tests.selection import everyday
 
 
-@pytest.fixture(autouse=True, scope="module")
-def split() -> None:
-    """Split TensorFlow's CPU as other modules need it: it cannot be done once a file was made."""
-    if importlib.util.find_spec("tensorflow"):
-        split_cpu()
+@pytest.fixture
+def litert(tensorflow):
+    """LiteRT, for which TensorFlow's converter makes the files."""
+    pytest.importorskip("ai_edge_litert")
 
 
-def needs(*modules: str) -> pytest.MarkDecorator:
-    """The mark of a test that runs other libraries."""
-    lacking = [name for name in modules if importlib.util.find_spec(name) is None]
-    return pytest.mark.skipif(bool(lacking), reason=f"not installed: {', '.join(lacking)}")
-
-
-litert = needs("tensorflow", "ai_edge_litert")
-
-
-@needs("torchao")
-@pytest.mark.parametrize(
-    "patient_of", [separable, pytest.param(reader, marks=pytest.mark.thorough)]
-)
-def test_torchao_s_model_says_what_ours_says(patient_of):
-    patient = patient_of()
+def test_torchao_s_model_says_what_ours_says():
+    pytest.importorskip("torchao")
+    patient = separable()
     found = torchao_dynamic(patient.model)
     assert agreement(found, quantize_dynamic(patient.model), patient) >= 0.99
     assert any(type(p.data).__name__ == "Int8Tensor" for p in found.parameters())
     assert all(type(p.data) is Tensor for p in patient.model.parameters())
 
 
-@litert
 @pytest.mark.tensorflow
-def test_litert_s_model_says_what_ours_says():
+def test_litert_s_model_says_what_ours_says(litert):
     patient = separable()
     batches = patient.calibration()
     content = to_litert(patient.model, batches)
@@ -81,10 +61,9 @@ LAYERS = {
 }  # fmt: skip
 
 
-@litert
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("kind", everyday(list(LAYERS), 3))
-def test_layers_are_built_again_as_they_were(kind):
+def test_layers_are_built_again_as_they_were(kind, litert):
     model = nn.Sequential(*LAYERS[kind]).eval()
     x = torch.rand(12, 3, 9, 8, generator=torch.Generator().manual_seed(0))
     wanted = model(x).detach()
@@ -93,36 +72,5 @@ def test_layers_are_built_again_as_they_were(kind):
     step = float(wanted.max().clamp(min=0) - wanted.min().clamp(max=0)) / 255  # 0 has a code
     assert (found - wanted).abs().max() < 5 * step
     assert (found - wanted).abs().mean() < 1.5 * step
-
-
-@litert
-@pytest.mark.tensorflow
-def test_what_litert_is_not_given():
     with pytest.raises(TypeError, match="Tanh cannot go into a LiteRT file"):
         to_litert(nn.Sequential(nn.Linear(8, 2), nn.Tanh()), [torch.ones(2, 8)])
-
-
-@pytest.mark.thorough
-@pytest.mark.real
-@pytest.mark.tensorflow
-@litert
-def test_a_file_runs_without_tensorflow_and_nothing_is_said(tmp_path: Path):
-    make = (
-        "import sys, torch; from torch import nn; from pathlib import Path;"
-        "from helpers.lessons.quantization.experiments.litert_model import LiteRT, to_litert;"
-        "content = to_litert(nn.Sequential(nn.Linear(64, 10)), [torch.rand(8, 64)]);"
-        "Path(sys.argv[1]).write_bytes(content)"
-    )
-    use = (
-        "import sys, torch; from pathlib import Path;"
-        "from helpers.lessons.quantization.experiments.litert_model import LiteRT;"
-        "print(LiteRT(Path(sys.argv[1]).read_bytes())(torch.rand(3, 64)).shape);"
-        "assert 'tensorflow' not in sys.modules"
-    )
-    for program, output in ((make, ""), (use, "torch.Size([3, 10])\n")):
-        done = subprocess.run(
-            [sys.executable, "-c", program, str(tmp_path / "model.tflite")],
-            capture_output=True,
-            text=True,
-        )
-        assert (done.stdout, done.stderr) == (output, "")

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.lessons.quantization.algorithms.folding import fold, fold_batch_norm
+from helpers.lessons.quantization.algorithms.folding import fold
 
 
 def lived_in(norm: nn.Module, seed: int = 0) -> nn.Module:
@@ -50,13 +50,3 @@ def test_what_cannot_be_folded_is_left(kind):
     shape = (3, 4, 2, 4) if kind == "other shape" else (3, 4)
     x = torch.randn(shape)
     assert torch.equal(fold(model)(x), model(x))
-
-
-def test_the_batch_does_not_matter():
-    norm = lived_in(nn.BatchNorm1d(3)).train()
-    before = norm.running_mean.clone()
-    weight, bias = fold_batch_norm(torch.eye(3), None, norm)
-    assert torch.equal(norm.running_mean, before)
-    x = torch.randn(5, 3)
-    torch.testing.assert_close(x @ weight.t() + bias, norm.eval()(x))
-    assert not weight.requires_grad and not bias.requires_grad

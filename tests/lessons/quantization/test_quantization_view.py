@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -11,20 +13,12 @@ from helpers.lessons.quantization.figures import (
     quantization_knobs,
     quantization_view,
 )
-from helpers.notebook.figures import png
 
 WEIGHTS = torch.randn(4000, generator=torch.Generator().manual_seed(0))
 
 
-def test_figures_say_what_they_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-
-    def show(figure, caption: str, alt: str) -> None:
-        assert png(figure).startswith(b"\x89PNG")
-        said.append(f"{caption} {alt}")
-
-    for view in (forms_view, quantization_view):
-        monkeypatch.setattr(view, "show", show)
+def test_figures_say_what_they_were_given(shown: Any) -> None:
+    found = shown(forms_view, quantization_view)
     weight = WEIGHTS.view(8, 500)
     quantization_view.show_channels({"one": weight, "other": 3 * weight})
     quantization_view.show_codes(weight[0], {"wide": 2.0, "own": 0.1})
@@ -32,18 +26,18 @@ def test_figures_say_what_they_were_given(monkeypatch: pytest.MonkeyPatch) -> No
     quantization_view.show_bounds([1.0, 2.0, 3.0], errors, {8: (2, 1e-4), 4: (2, 2e-2)})
     row = torch.cat([WEIGHTS[:63], torch.tensor([20.0])])
     quantization_view.show_blocks(row, {"one": torch.zeros(64), "other": row.clamp(min=0)})
-    assert "one: 32 and 32 of 32 lie at 0" in said[-1]
-    found, bits = {"a": [0.7, 4.5], "b": [2.9, 57.3]}, {"a": 8.06, "b": 4.25}
-    quantization_view.show_block_errors((0, 4), found, bits)
-    assert "a: 0.7, 4.5; b: 2.9, 57.3" in said[-1]
+    assert "one: 32 and 32 of 32 lie at 0" in f"{found[-1]}"
+    blocks, bits = {"a": [0.7, 4.5], "b": [2.9, 57.3]}, {"a": 8.06, "b": 4.25}
+    quantization_view.show_block_errors((0, 4), blocks, bits)
+    assert "a: 0.7, 4.5; b: 2.9, 57.3" in f"{found[-1]}"
     forms_view.show_fewer(97.5, {8: 97.4, 4: 60.0}, 80.0, 95.0, {8: "well", 4: "ill"}, "mended")
-    assert "8 bits well, 4 bits ill" in said[-1]
+    assert "8 bits well, 4 bits ill" in f"{found[-1]}"
     forms_view.show_forms({"float32": (650.0, 30.0, 97.5), "8 bits": (170.0, 60.0, 97.4)}, 0.1)
-    assert "8 bits: 170 KB, 60 ms, 97.4 % right" in said[-1]
+    assert "8 bits: 170 KB, 60 ms, 97.4 % right" in f"{found[-1]}"
     forms_view.show_products({"float32": {1: 10.0, 32: 20.0}, "8 bits": {1: 2.0, 32: 5.0}})
-    assert "8 bits: 2.0 ms for 1, 5.0 ms for 32" in said[-1]
+    assert "8 bits: 2.0 ms for 1, 5.0 ms for 32" in f"{found[-1]}"
     forms_view.show_losses({"net, trained so": 1.5}, {"ours": -0.1}, ["well", "ill", "mended"])
-    assert "cost 1.5 to 1.5 points" in said[-1]
+    assert "cost 1.5 to 1.5 points" in f"{found[-1]}"
 
 
 @pytest.mark.parametrize(("bits", "reach"), [(2, 5), (8, 100)])

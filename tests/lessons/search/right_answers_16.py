@@ -7,16 +7,11 @@ import math
 import random
 from collections import deque
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import torch
 
 from helpers.lessons.search.algorithms.rungs import Job, rungs
-
-RIGHT: list[tuple[str, Callable[..., Any]]] = []  # each section adds its own
-
 
 # --- 16.1: a trial that can be drawn again --------------------------------------------------------
 
@@ -37,39 +32,7 @@ def draw_by_spawning(space: Any, trial: int, seed: int = 0) -> Any:
     return found
 
 
-def draw_a_row(space: Any, trial: int, seed: int = 0) -> Any:
-    """All trials up to this one, of one generator; the last row."""
-    rows = np.random.default_rng(seed).random((trial + 1, len(space)))
-    return {n: space[n].at(p) for n, p in zip(sorted(space), rows[trial], strict=True)}
-
-
-def draw_by_torch(space: Any, trial: int, seed: int = 0) -> Any:
-    """A generator of torch's, for each name one of its own; the seeds far apart."""
-    found = {}
-    for place, name in enumerate(sorted(space)):
-        own = torch.Generator().manual_seed((seed * 1_000_003 + trial) * 101 + place)
-        found[name] = space[name].at(float(torch.rand((), generator=own, dtype=torch.float64)))
-    return found
-
-
-RIGHT += [
-    ("16.1", draw_by_python),
-    ("16.1", draw_by_spawning),
-    ("16.1", draw_a_row),
-    ("16.1", draw_by_torch),
-]
-
-
 # --- 16.2: who goes on ----------------------------------------------------------------------------
-
-
-def promoted_in_two_sorts(losses: dict[int, float], factor: int) -> list[int]:
-    """By number first, then by loss: a sort keeps the order of equals. NaN is put behind."""
-    trials = sorted(losses)
-    numbers = [trial for trial in trials if losses[trial] == losses[trial]]
-    numbers.sort(key=lambda trial: losses[trial])
-    none = [trial for trial in trials if losses[trial] != losses[trial]]
-    return (numbers + none)[: len(losses) // factor]
 
 
 def promoted_by_numpy(losses: dict[int, float], factor: int) -> Any:
@@ -86,43 +49,7 @@ def promoted_by_heap(losses: dict[int, float], factor: int) -> tuple[int, ...]:
     return tuple(heapq.heappop(heap)[2] for _ in range(int(len(losses) / factor)))
 
 
-RIGHT += [
-    ("16.2", promoted_in_two_sorts),
-    ("16.2", promoted_by_numpy),
-    ("16.2", promoted_by_heap),
-]
-
-
 # --- 16.3: nobody waits ---------------------------------------------------------------------------
-
-
-class AshaByPairs:
-    """Keeps all in one list of (rung, trial, loss), and looks at pairs of rungs."""
-
-    def __init__(self, trials: int, least: int, most: int, factor: int = 3) -> None:
-        self.resources, self.factor = rungs(least, most, factor), factor
-        self.fresh = iter(range(trials))
-        self.told: list[tuple[int, int, float]] = []
-        self.gone: set[tuple[int, int]] = set()
-
-    def report(self, job: Job, loss: float) -> None:
-        """Note it."""
-        self.told.append((job.rung, job.trial, loss))
-
-    def next(self) -> Job | None:
-        """Look at each rung's table, then take the next of the fresh ones."""
-        for below, above in [*pairwise(range(len(self.resources)))][::-1]:
-            table = [(loss, trial) for rung, trial, loss in self.told if rung == below]
-            table.sort(
-                key=lambda row: (row[0] != row[0], row[0] if row[0] == row[0] else 0, row[1])
-            )
-            for _, trial in table[: len(table) // self.factor]:
-                if (below, trial) not in self.gone:
-                    self.gone.add((below, trial))
-                    return Job(trial=trial, rung=above, resource=self.resources[above])
-        for fresh in self.fresh:
-            return Job(fresh, 0, self.resources[0])
-        return None
 
 
 class AshaByNumpy:
@@ -153,9 +80,6 @@ class AshaByNumpy:
         if self.begun > self.known.shape[1]:
             return None
         return Job(self.begun - 1, 0, self.resources[0])
-
-
-RIGHT += [("16.3", AshaByPairs), ("16.3", AshaByNumpy)]
 
 
 # --- 16.4: lost workers ---------------------------------------------------------------------------
@@ -191,56 +115,7 @@ class LedgerOfLists:
         return len(self.jobs) + len(self.lost) == 0 and self.search.done()
 
 
-class LedgerOfStates:
-    """One dictionary: what became of each job."""
-
-    def __init__(self, search: Any) -> None:
-        self.search, self.state = search, {}  # type: ignore[var-annotated]
-
-    def next(self) -> Job | None:
-        """The one lost first stands first, for it was put in anew when it was lost."""
-        job = next((j for j, state in self.state.items() if state == "lost"), None)
-        job = job or self.search.next()
-        if job is not None:
-            self.state[job] = "runs"
-        return job
-
-    def report(self, job: Job, loss: float) -> None:
-        """Over."""
-        self._leaves(job)
-        self.state[job] = "over"
-        self.search.report(job, loss)
-
-    def give_up(self, job: Job) -> None:
-        """Lost: put in at the end."""
-        self._leaves(job)
-        del self.state[job]
-        self.state[job] = "lost"
-
-    def done(self) -> Any:
-        """All over."""
-        return all(state == "over" for state in self.state.values()) and self.search.done()
-
-    def _leaves(self, job: Job) -> None:
-        if self.state.get(job) != "runs":
-            raise ValueError("Nobody does this job.")
-
-
-RIGHT += [("16.4", LedgerOfLists), ("16.4", LedgerOfStates)]
-
-
 # --- 16.5: how good is the chosen one? ------------------------------------------------------------
-
-
-def chosen_by_sums(right: Any, parts: Any) -> float:
-    """From the sums of all rows those of a part are taken off; a mean over rows by weights."""
-    every = right.double().sum(1)
-    found = 0.0
-    for part in parts:
-        inside = right[:, part].double()
-        best = torch.argmax((every - inside.sum(1)) / (right.shape[1] - len(part)))
-        found += float(inside[best].mean()) * len(part) / right.shape[1]
-    return found
 
 
 def chosen_by_rows(right: Any, parts: Any) -> Any:
@@ -251,9 +126,6 @@ def chosen_by_rows(right: Any, parts: Any) -> Any:
         counts = [int(table[model][others].sum()) for model in range(len(table))]
         hit[part] = table[counts.index(max(counts))][part]
     return hit.mean()
-
-
-RIGHT += [("16.5", chosen_by_sums), ("16.5", chosen_by_rows)]
 
 
 # --- 16.6: better, or luckier? --------------------------------------------------------------------
@@ -267,12 +139,13 @@ def p_value_by_scipy(first: Any, second: Any) -> Any:
     return binomtest(sum(apart), len(apart)).pvalue if apart else 1
 
 
-def p_value_both_tails(first: Any, second: Any) -> float:
-    """All outcomes that are as far from the middle, or farther."""
-    one = sum(a > b for a, b in zip(first, second, strict=True))
-    m = one + sum(a < b for a, b in zip(first, second, strict=True))
-    far = sum(math.comb(m, k) for k in range(m + 1) if abs(2 * k - m) >= abs(2 * one - m))
-    return far / 2**m
-
-
-RIGHT += [("16.6", p_value_by_scipy), ("16.6", p_value_both_tails)]
+RIGHT: list[tuple[str, Callable[..., Any]]] = [
+    ("16.1", draw_by_python),
+    ("16.1", draw_by_spawning),
+    ("16.2", promoted_by_heap),
+    ("16.2", promoted_by_numpy),
+    ("16.3", AshaByNumpy),
+    ("16.4", LedgerOfLists),
+    ("16.5", chosen_by_rows),
+    ("16.6", p_value_by_scipy),
+]

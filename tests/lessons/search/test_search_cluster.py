@@ -27,7 +27,7 @@ def client(trial: int, server: int, container: str, steps: int) -> Client:
 
 
 @pytest.mark.thorough
-def test_eight_clients_over_two_servers_find_what_a_serial_run_finds() -> None:
+def test_eight_clients_find_what_a_serial_run_finds_and_a_clash_is_told() -> None:
     clients = [client(trial, trial % 2, f"trial-{trial}", 30) for trial in range(8)]
     together = run_clients(clients, servers=2)
     alone = run_clients(clients, servers=2, at_once=False)
@@ -37,23 +37,14 @@ def test_eight_clients_over_two_servers_find_what_a_serial_run_finds() -> None:
         assert (one["loss"], one["accuracy"]) == (other["loss"], other["accuracy"])
     assert len({each["server"] for each in together}) == 2
     assert len({each["loss"] for each in together}) == 8
-
-
-@pytest.mark.thorough
-def test_a_clash_is_seen_and_told() -> None:
-    """Four in one container of one server. Who overlaps is told; nobody is told a wrong loss."""
-    # Long enough to overlap, however late one of them begins.
+    # Four in one container overlap, which is told; one after the other each finds it empty.
     clients = [client(trial, 0, "search", 300) for trial in range(4)]
-    found = run_clients(clients, servers=1)
-    told = [each.get("clash") or each.get("error") for each in found]
-    for text in told:
-        assert text is None or ("the container search" in text and "container of its own" in text)
-    # One after the other, and so each finds the container empty, they do not clash.
     after = run_clients(clients, servers=1, at_once=False)
     assert all(each["clash"] is None for each in after)
-    for each, right in zip(found, after, strict=True):
-        if each.get("clash") is None and "error" not in each:
-            assert each["loss"] == right["loss"]
+    for each, right in zip(run_clients(clients, servers=1), after, strict=True):
+        told = each.get("clash") or each.get("error")
+        assert told is None or ("the container search" in told and "of its own" in told)
+        assert told or each["loss"] == right["loss"]  # nobody is told a wrong loss
 
 
 def test_a_client_trains_and_what_cannot_be_is_told() -> None:

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 from helpers.lessons.data_parallel.experiments.digits import batches
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments.best_of_many import alike, chosen, held_out
-from helpers.lessons.search.experiments.search_models import SPACE, Models, Synthetic, split
+from helpers.lessons.search.experiments.search_models import Models, Synthetic, split
 from helpers.lessons.search.experiments.search_rows import parts
 
 
@@ -69,21 +69,15 @@ def test_a_step_is_that_of_torch() -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_settings_are_drawn_or_given() -> None:
-    models = Models(5, given={3: Models().settings(0)})
-    assert models.settings(3) == Models().settings(0) != models.settings(0)
-    assert set(SPACE) == set(models.settings(1))
-    with pytest.raises(ValueError, match="A trial is made of rate, width"):
-        Models(0, given={0: {"rate": 0.1}})
-
-
-def test_a_loss_that_is_no_number_is_infinite() -> None:
-    wild = {"rate": 1e20, "width": 8, "decay": 0.0, "momentum": 0.0, "activation": "relu"}
-    assert Models(0, given={0: wild}).loss(Job(0, 0, 5)) == math.inf
-
-
 def test_training_helps_and_the_search_has_something_to_find() -> None:
-    models = Models()
+    drawn = Models().settings(0)
+    models = Models(given={3: drawn, 4: drawn | {"rate": 1e20}})
+    assert models.settings(3) == drawn != models.settings(1)
+    assert models.loss(Job(4, 0, 5)) == math.inf  # what is no number
+    with pytest.raises(ValueError, match="A trial is made of rate, width"):
+        Models(given={0: {"rate": 0.1}})
+    table = held_out(models, (6, 0), 20)  # on rows that none was trained on
+    assert table.shape == (2, 718) and table[0].mean() > table[1].mean()
     first, last = models.loss(Job(6, 0, 1)), models.loss(Job(6, 2, 90))
     assert last < 0.6 * first
     _, state = models.train(Job(6, 2, 90))
@@ -139,8 +133,3 @@ def test_the_best_is_chosen_by_some_rows_and_judged_by_the_others() -> None:
     for counts, rows in (((6,), 10), ((5,), 40), ((0,), 10)):
         with pytest.raises(ValueError, match="1 to 5 can be chosen from, by 1 to 39 rows"):
             chosen(table, counts, rows)
-
-
-def test_real_trials_on_rows_that_none_was_trained_on() -> None:
-    table = held_out(Models(), (6, 0), 20)
-    assert table.shape == (2, 718) and table[0].mean() > table[1].mean()

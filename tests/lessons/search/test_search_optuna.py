@@ -42,19 +42,16 @@ def test_processes_share_a_search(pruner: str, tmp_path: Path) -> None:
     assert more.tried[:9] == study.tried and len(more.tried) == 12
 
 
-def test_what_cannot_be_is_told() -> None:
-    with pytest.raises(ValueError, match="There is no pruner 'none at all'; there are: halving"):
-        on_optuna(3, 2, "none at all")
-    with pytest.raises(ValueError, match="at least one trial, not 0"):
-        on_optuna(0, 2)
-
-
-def test_each_range_is_asked_for_in_optunas_words() -> None:
+def test_ranges_are_asked_for_in_optunas_words_and_what_cannot_be_is_told() -> None:
     trial = seeded(0).ask()
     suggested(trial, SPACE)
     assert trial.distributions.keys() == SPACE.keys()
     assert tuple(trial.distributions["width"].choices) == (4, 8, 16, 32, 64)
     assert trial.distributions["rate"].log and not trial.distributions["momentum"].log
+    with pytest.raises(ValueError, match="There is no pruner 'none at all'; there are: halving"):
+        on_optuna(3, 2, "none at all")
+    with pytest.raises(ValueError, match="at least one trial, not 0"):
+        on_optuna(0, 2)
 
 
 def test_a_seed_holds_until_threads_share_it() -> None:

@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from helpers.lessons.search.algorithms.asha import Asha
 from helpers.lessons.search.algorithms.halving import RandomSearch, SuccessiveHalving, top
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments import search_clock
-from helpers.lessons.search.experiments.crew import ended
 from helpers.lessons.search.experiments.search_kills import killed
 from helpers.lessons.search.experiments.search_models import Models, Synthetic
 from helpers.lessons.search.experiments.search_processes import (
@@ -43,18 +42,6 @@ def nothing_left() -> Iterator[None]:
     yield
     assert not multiprocessing.active_children()
     assert psutil.Process().num_fds() <= files
-
-
-def at_first(mark: Path, do: Callable[[], Any], when: Callable[[Job], bool]) -> Any:
-    """Training in which something is done at the first such job: a closure, as from a cell."""
-
-    def train(job: Job, state: Any) -> Trained:
-        if when(job) and not mark.exists():
-            mark.touch()
-            do()
-        return float(job.trial), None
-
-    return train
 
 
 def test_the_same_losses_as_alone() -> None:
@@ -90,31 +77,28 @@ def test_no_trial_is_lost_and_none_counts_twice(make: Any, waits: bool) -> None:
     assert (found.lost, found.twice, found.other, found.left) == (0, 0, 0, 0)
 
 
-def test_a_worker_that_dies_is_named_and_replaced(tmp_path: Path) -> None:
-    die = lambda: os.kill(os.getpid(), signal.SIGSEGV)  # noqa: E731
-    train = at_first(tmp_path / "mark", die, lambda job: job.trial == 1)
-    run = on_processes(RandomSearch(3, 5), train, 1)
+@pytest.mark.parametrize(
+    ("number", "limit", "why"),
+    [
+        (signal.SIGSEGV, None, "killed by SIGSEGV"),
+        pytest.param(
+            signal.SIGSTOP, 8.0, "ended, without an answer for 8 s,", marks=pytest.mark.thorough
+        ),
+    ],
+)
+def test_a_worker_that_dies_or_hangs_is_named_and_replaced(
+    number: int, limit: float | None, why: str, tmp_path: Path
+) -> None:
+    def train(job: Job, state: Any) -> Trained:  # a closure, as from a cell
+        if job.trial == 1 and not (tmp_path / "mark").exists():
+            (tmp_path / "mark").touch()
+            os.kill(os.getpid(), number)
+        return float(job.trial), None
+
+    run = on_processes(RandomSearch(3, 5), train, 1, job_timeout=limit)
     (gone,) = run.gone
-    assert (gone.worker, gone.job, gone.why) == (0, Job(1, 0, 5), "killed by SIGSEGV")
+    assert (gone.worker, gone.job, gone.why) == (0, Job(1, 0, 5), why)
     assert [report.worker for report in run.reports] == [0, 1, 1]
-
-
-@pytest.mark.thorough
-def test_an_idle_worker_that_dies_is_replaced(tmp_path: Path) -> None:
-    """Two of three have nothing to do while the last job runs, which ends them."""
-
-    def kill_others() -> None:
-        server = psutil.Process(os.getppid())
-        before = set(server.children())
-        for other in before - {psutil.Process()}:
-            other.kill()
-        while len(set(server.children()) - before) < 2:
-            time.sleep(0.01)
-
-    train = at_first(tmp_path / "mark", kill_others, lambda job: job.rung == 1)
-    run = on_processes(SuccessiveHalving(3, 1, 3), train, 3)
-    assert [(gone.job, gone.why) for gone in run.gone] == [(None, "killed by SIGKILL")] * 2
-    assert [len(known) for known in run.losses] == [3, 1]
 
 
 def raises(job: Job, state: Any) -> Trained:
@@ -130,36 +114,24 @@ def hangs(job: Job, state: Any) -> Trained:
         time.sleep(1)
 
 
+FAILED = r"(?s)Worker 0 failed in trial 0 on rung 0 \(5 steps\): RuntimeError: no luck .*in raises"
+LATE = r"within 0\.5 s: worker 0 has been at trial 0 on rung 0 \(5 steps\) for"
+
+
 @pytest.mark.parametrize(
-    ("train", "seconds", "says"),
+    ("train", "limits", "error", "says"),
     [
-        (raises, None, r"(?s)Worker 0 failed in trial 0 on rung 0 \(5 steps\): RuntimeError: no "
-                       r"luck with 0.*in raises"),
-        (dies, None, "ended by itself with exit code 7 in trial 0 on"),
-        (hangs, 0.2, r"was ended, without an answer for 0\.2 s, in trial 0 on"),
+        (raises, {}, SearchFailed, FAILED),
+        (dies, {}, SearchFailed, "ended by itself with exit code 7 in trial 0 on"),
+        (hangs, {"job_timeout": 0.2}, SearchFailed, r"was ended, without an answer for 0\.2 s"),
+        (hangs, {"timeout": 0.5}, SearchTimeout, LATE),
     ],
-)  # fmt: skip
+)
 def test_training_that_cannot_go_on_ends_the_search(
-    train: Any, seconds: float | None, says: str
+    train: Any, limits: dict[str, float], error: type, says: str
 ) -> None:
-    with pytest.raises(SearchFailed, match=says):
-        on_processes(RandomSearch(1, 5), train, 1, job_timeout=seconds)
-
-
-def test_a_search_that_takes_too_long_is_ended() -> None:
-    said = r"within 0\.5 s: worker 0 has been at trial 0 on rung 0 \(5 steps\) for"
-    with pytest.raises(SearchTimeout, match=said):
-        on_processes(RandomSearch(1, 5), hangs, 1, timeout=0.5)
-
-
-@pytest.mark.thorough
-def test_a_worker_that_hangs_is_ended_and_named(tmp_path: Path) -> None:
-    stop = lambda: os.kill(os.getpid(), signal.SIGSTOP)  # noqa: E731
-    train = at_first(tmp_path / "mark", stop, lambda job: job.trial == 1)
-    run = on_processes(RandomSearch(3, 5), train, 2, job_timeout=8.0)
-    told = {gone.why for gone in run.gone if gone.job == Job(1, 0, 5)}
-    assert told == {"ended, without an answer for 8 s,"}
-    assert run.losses[0] == {0: 0.0, 1: 1.0, 2: 2.0}
+    with pytest.raises(error, match=says):
+        on_processes(RandomSearch(1, 5), train, 1, **limits)
 
 
 @pytest.mark.thorough
@@ -194,8 +166,3 @@ def test_what_cannot_be_is_told() -> None:
     search.running.add(Job(9, 0, 5))  # it waits for somebody who is not there
     with pytest.raises(SearchFailed, match="All workers wait, and the search is not done"):
         on_processes(search, train, 1)
-
-
-def test_how_a_process_ended_in_words() -> None:
-    assert ended(0) == "ended by itself with exit code 0"
-    assert ended(-9) == "killed by SIGKILL"

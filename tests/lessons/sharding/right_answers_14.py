@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
 from torch.nn import functional
 
 from helpers.lessons.messages.algorithms.collectives import (
-    all_reduce_naive,
     all_reduce_ring,
     all_reduce_tree,
+    reduce_scatter_ring,
 )
-from helpers.lessons.sharding.algorithms.maximum import all_reduce_max
-from tests.lessons.sharding.right_answers_14_sequence import OF_SEQUENCES
-from tests.lessons.sharding.right_answers_14_sharding import OF_SHARDING
+from helpers.lessons.sharding.algorithms.all_to_all import all_to_all
 
 
 def mlp_with_the_bias_on_one_rank(
@@ -29,62 +27,7 @@ def mlp_with_the_bias_on_one_rank(
     return all_reduce_tree(comm, term)
 
 
-def mlp_with_layers(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Two layers of torch's own that hold the parts, and `tensor_split`'s sizes by hand."""
-    units = [r * len(up) // comm.size for r in range(comm.size + 1)]
-    start, stop = units[comm.rank], units[comm.rank + 1]
-    first = nn.Linear(x.shape[1], stop - start, dtype=x.dtype)
-    second = nn.Linear(stop - start, len(down), bias=False, dtype=x.dtype)
-    with torch.no_grad():
-        first.weight.copy_(up[start:stop])
-        first.bias.copy_(up_bias[start:stop])
-        second.weight.copy_(down[:, start:stop])
-        out = second(functional.gelu(first(x)))
-        all_reduce_naive(comm, out)
-        return out + down_bias
-
-
-def mlp_with_letters(comm: Any, x: Any, up: Any, up_bias: Any, down: Any, down_bias: Any) -> Any:
-    """Matrix products by einsum, and memory that all ranks share."""
-    from helpers.lessons.messages.algorithms.collectives import all_reduce_shared
-
-    start, stop = (r * len(up) // comm.size for r in (comm.rank, comm.rank + 1))
-    hidden = torch.einsum("ri,hi->rh", x, up[start:stop]).add(up_bias[start:stop])
-    buffers = comm.shared(x.shape, x.dtype)
-    buffers[comm.rank].copy_(
-        torch.einsum("rh,oh->ro", functional.gelu(hidden), down[:, start:stop])
-    )
-    return all_reduce_shared(comm, buffers) + down_bias
-
-
 ONE_ROW: dict[str, Any] = {"memory_format": torch.contiguous_format}
-
-
-def f_g_with_classes(comm: Any) -> Any:
-    """Two autograd functions that are given the comm."""
-
-    class Copy(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, comm: Any) -> Any:
-            ctx.comm = comm
-            return x
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            total = gradients[0].clone(**ONE_ROW)
-            all_reduce_ring(ctx.comm, total)
-            return total, None
-
-    class Sum(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, comm: Any) -> Any:
-            return all_reduce_tree(comm, x.clone(**ONE_ROW))
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return gradients[0].clone(), None
-
-    return [lambda x: Copy.apply(x, comm), lambda x: Sum.apply(x, comm)]
 
 
 def f_g_with_a_hook(comm: Any) -> Any:
@@ -104,42 +47,6 @@ def f_g_with_a_hook(comm: Any) -> Any:
     return f, g
 
 
-def f_g_in_one_row(comm: Any) -> Any:
-    """All numbers in one row, whatever the shape; g adds what autograd takes for a constant."""
-
-    def total(x: Any) -> Any:
-        return all_reduce_ring(comm, x.detach().reshape(-1).clone()).view(x.shape)
-
-    class F(torch.autograd.Function):
-        @staticmethod
-        def forward(x: Any) -> Any:
-            return x.clone()
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            pass
-
-        @staticmethod
-        def backward(ctx: Any, *gradients: Any) -> Any:
-            return total(gradients[0])
-
-    def g(x: Any) -> Any:
-        return x + (total(x) - x.detach())
-
-    return F.apply, g
-
-
-def loss_in_three_sums(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """One all-reduce for each number, a mask of zeros and ones, a plain float."""
-    top = all_reduce_max(comm, scores.max(dim=1).values.contiguous())
-    weights = torch.exp(scores - top.unsqueeze(1))
-    total = all_reduce_ring(comm, weights.sum(dim=1))
-    one_hot = (targets[:, None] == first + torch.arange(scores.shape[1])).to(scores.dtype)
-    target = all_reduce_ring(comm, (one_hot * scores).sum(dim=1))
-    loss = torch.log(total) + top - target
-    return loss.mean().item(), (weights / total[:, None] - one_hot) / len(targets)
-
-
 def loss_by_log_sum_exp(comm: Any, scores: Any, targets: Any, first: int) -> Any:
     """Each rank's logsumexp and target score go to everybody; no maximum is agreed on."""
     columns = (targets - first).clamp(0, scores.shape[1] - 1)
@@ -154,36 +61,104 @@ def loss_by_log_sum_exp(comm: Any, scores: Any, targets: Any, first: int) -> Any
     return [(total - target).mean(), gradient.div(len(targets))]
 
 
-def loss_through_rank_0(comm: Any, scores: Any, targets: Any, first: int) -> Any:
-    """Rank 0 hears of two numbers a position from everybody, and tells everybody two."""
-    mine = (targets >= first) & (targets < first + scores.shape[1])
-    rows, columns = mine.nonzero()[:, 0], targets[mine] - first
-    said = torch.stack([scores.logsumexp(1), torch.zeros(len(targets), dtype=scores.dtype)])
-    said[1, rows] = scores[rows, columns]
-    if comm.rank:
-        comm.send(said, 0)
-        said = comm.recv(0)
-    else:
-        for other in range(1, comm.size):
-            heard = comm.recv(other)
-            said = torch.stack([torch.logaddexp(said[0], heard[0]), said[1] + heard[1]])
-        for other in range(1, comm.size):
-            comm.send(said, other)
-    gradient = (scores - said[0][:, None]).exp()
-    gradient[rows, columns] -= 1
-    return (said[0] - said[1]).mean(), gradient / len(targets)
+def bytes_part_by_part(parameters: int, ranks: int, stage: int) -> float:
+    """Element by element of what is kept, and a tensor that comes back."""
+    shares = torch.ones(5, dtype=torch.float64)
+    for first, parts in ((1, [2, 3, 4]), (2, [1]), (3, [0])):
+        if stage >= first:
+            shares[parts] /= ranks
+    return torch.dot(shares, torch.tensor([2.0, 2, 4, 4, 4], dtype=torch.float64)) * parameters
 
 
-OF_TENSOR_PARALLEL: list[tuple[str, Callable[..., Any]]] = [
+def step_by_messages(
+    comm: Any, parameters: Any, gradient: Any, momentum: Any, rate: float, beta: float
+) -> None:
+    """Chunks sent straight to their owners, and the owners' slices straight to everybody."""
+    bounds = [
+        (r * len(parameters) // comm.size, (r + 1) * len(parameters) // comm.size)
+        for r in range(comm.size)
+    ]
+    others = [r for r in range(comm.size) if r != comm.rank]
+    start, stop = bounds[comm.rank]
+    sent = [comm.isend(gradient[slice(*bounds[r])].clone(), r) for r in others]
+    mean = gradient[start:stop].clone()
+    for other in others:
+        mean += comm.recv(other)
+    mean /= comm.size
+    momentum.copy_(beta * momentum + mean)
+    parameters[start:stop].sub_(momentum, alpha=rate)
+    sent += [comm.isend(parameters[start:stop].clone(), r) for r in others]
+    for other in others:
+        parameters[slice(*bounds[other])] = comm.recv(other)
+    for request in sent:
+        request.wait()
+
+
+def linear_with_a_class(comm: Any, x: Any, own: Any, shape: Any) -> Any:
+    """A function that is given everything, and messages instead of rings."""
+
+    def whole(part: Any) -> Any:
+        sent = [comm.isend(part.detach(), r) for r in range(comm.size) if r != comm.rank]
+        parts = [part if r == comm.rank else comm.recv(r) for r in range(comm.size)]
+        for request in sent:
+            request.wait()
+        return torch.cat(parts).reshape(shape)
+
+    class Layer(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, own: Any) -> Any:
+            ctx.x, ctx.own = x, own
+            return functional.linear(x, whole(own))
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            flat = torch.einsum("ro,ri->oi", gradients[0], ctx.x).flatten()
+            return gradients[0].mm(whole(ctx.own)), reduce_scatter_ring(comm, flat).clone()
+
+    return Layer.apply(x, own)
+
+
+def ring_with_torchs_attention(comm: Any, query: Any, key: Any, value: Any, places: Any) -> Any:
+    """torch's own attention for each block, put together by softmaxes of the logarithms."""
+    parts, sums = [], []
+    block = torch.cat([key, value], -1)
+    for step in range(comm.size):
+        key, value = block.chunk(2, -1)
+        mask = torch.ones(query.shape[1], key.shape[1], dtype=torch.bool)
+        if places is not None:
+            mask = places[comm.rank][:, None] >= places[(comm.rank - step) % comm.size]
+        scores = (query @ key.mT / math.sqrt(query.shape[-1])).masked_fill(~mask, -math.inf)
+        part = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        parts.append(torch.nan_to_num(part))
+        sums.append(torch.logsumexp(scores, -1))
+        if step < comm.size - 1:
+            request = comm.isend(block, (comm.rank + 1) % comm.size)
+            block = comm.recv((comm.rank + comm.size - 1) % comm.size)
+            request.wait()
+    each = torch.stack(sums)
+    return (torch.stack(parts) * each.softmax(0)[..., None]).sum(0), each.logsumexp(0)
+
+
+def experts_in_sorted_order(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> Any:
+    """Sorted by rank, cut by counts, one call of the expert, put back through the order."""
+    order = torch.argsort(choice, stable=True)
+    groups = order.split(torch.bincount(choice, minlength=comm.size).tolist())
+    groups = [group[:capacity] for group in groups]
+    arrived = all_to_all(comm, [torch.index_select(x, 0, group) for group in groups])
+    made = torch.split(expert(torch.cat(arrived, 0)), [part.shape[0] for part in arrived])
+    answers = all_to_all(comm, made)
+    out = torch.zeros(x.shape, dtype=x.dtype)
+    out[torch.cat(groups)] = torch.cat(answers)
+    return out
+
+
+RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("14.1", mlp_with_the_bias_on_one_rank),
-    ("14.1", mlp_with_layers),
-    ("14.1", mlp_with_letters),
-    ("14.2", f_g_with_classes),
     ("14.2", f_g_with_a_hook),
-    ("14.2", f_g_in_one_row),
-    ("14.3", loss_in_three_sums),
     ("14.3", loss_by_log_sum_exp),
-    ("14.3", loss_through_rank_0),
+    ("14.4", bytes_part_by_part),
+    ("14.5", step_by_messages),
+    ("14.6", linear_with_a_class),
+    ("14.7", ring_with_torchs_attention),
+    ("14.8", experts_in_sorted_order),
 ]
-
-RIGHT: list[tuple[str, Callable[..., Any]]] = [*OF_TENSOR_PARALLEL, *OF_SHARDING, *OF_SEQUENCES]

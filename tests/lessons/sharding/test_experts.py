@@ -129,19 +129,21 @@ def test_exactly_the_routed_tokens_travel(size, capacity, exchange):
         assert run.stats.bytes == wanted.tolist()
 
 
-def dropping(comm, factor: float):
-    router, experts = layer(4)
-    start, stop = chunk_bounds(4, comm.size)[comm.rank]
-    model = ParallelExperts(comm, router, experts[start:stop], 4, 2, factor)
-    x = torch.randn(24, WIDTH, generator=torch.Generator().manual_seed(comm.rank)).double()
-    return x, model(x).detach(), model.sent
+# --- the balancing loss ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_first_choices_are_served_before_second_ones(size):
+    def dropping(comm):
+        router, experts = layer(4)
+        start, stop = chunk_bounds(4, comm.size)[comm.rank]
+        model = ParallelExperts(comm, router, experts[start:stop], 4, 2, 0.5)
+        x = torch.randn(24, WIDTH, generator=torch.Generator().manual_seed(comm.rank)).double()
+        return x, model(x).detach(), model.sent
+
     router, experts = layer(4)
-    for x, out, sent in helpers.run(dropping, 0.5, ranks=size, engine="virtual"):
-        capacity, left = capacity_of(24, 4, 0.5, 2), [capacity_of(24, 4, 0.5, 2)] * 4
+    for x, out, sent in helpers.run(dropping, ranks=size, engine="virtual"):
+        left = [capacity_of(24, 4, 0.5, 2)] * 4
         gates, choice = router(x).softmax(1).topk(2)
         wanted = torch.zeros_like(x)
         for place in range(2):
@@ -151,20 +153,14 @@ def test_first_choices_are_served_before_second_ones(size):
                     left[e] -= 1
                     wanted[token] += gates[token, place] * experts[e](x[token])
         torch.testing.assert_close(out, wanted.detach(), **TIGHT)
-        assert sent.tolist() == [capacity - each for each in left]
-
-
-# --- the balancing loss ---------------------------------------------------------------------------
-
-
-def test_balance_of_equal_shares_and_of_one_expert():
-    even = torch.eye(4, dtype=torch.float64).repeat(3, 1) * 50
-    assert float(balance_loss(even)) == pytest.approx(1.0)
-    assert float(balance_loss(even[:1].repeat(6, 1))) == pytest.approx(4.0)
-    assert float(balance_loss(torch.zeros(0, 4))) == 0.0
+        assert sent.tolist() == [capacity_of(24, 4, 0.5, 2) - each for each in left]
 
 
 @given(tokens=st.integers(0, 50), experts=st.integers(1, 9), factor=st.sampled_from([0.5, 1, 1.25]))
-def test_a_capacity_holds_its_share(tokens, experts, factor):
+def test_a_capacity_holds_its_share_and_equal_shares_cost_nothing(tokens, experts, factor):
     capacity = capacity_of(tokens, experts, factor)
     assert capacity * experts >= factor * tokens > (capacity - 1) * experts
+    even = torch.eye(experts, dtype=torch.float64).repeat(3, 1) * 50
+    assert float(balance_loss(even)) == pytest.approx(1.0)
+    assert float(balance_loss(even[:1].repeat(tokens + 1, 1))) == pytest.approx(experts)
+    assert float(balance_loss(even[:0])) == 0.0

@@ -16,18 +16,15 @@ HEADS, WIDTH = 2, 3
 CUTS = {"contiguous": contiguous, "striped": striped}
 
 
-def tensors(length: int, offset: float = 0.0) -> list[torch.Tensor]:
+def tensors(length: int) -> list[torch.Tensor]:
     """Query, key, value and what the loss multiplies by, each (heads, length, width)."""
     draw = torch.Generator().manual_seed(length)
-    made = [torch.randn(HEADS, length, WIDTH, generator=draw).double() for _ in range(4)]
-    made[0] += offset
-    made[1] += offset
-    return made
+    return [torch.randn(HEADS, length, WIDTH, generator=draw).double() for _ in range(4)]
 
 
-def plain(length: int, causal: bool, offset: float = 0.0):
+def plain(length: int, causal: bool):
     """The output and the gradients of attention in one piece, written out."""
-    query, key, value, weights = tensors(length, offset)
+    query, key, value, weights = tensors(length)
     leaves = [t.requires_grad_() for t in (query, key, value)]
     scores = query @ key.transpose(1, 2) / WIDTH**0.5
     if causal:
@@ -38,10 +35,10 @@ def plain(length: int, causal: bool, offset: float = 0.0):
     return [out.detach(), *(leaf.grad for leaf in leaves)], scores.logsumexp(-1).detach()
 
 
-def in_ring(comm, cut: str, length: int, causal: bool, offset: float = 0.0):
+def in_ring(comm, cut: str, length: int, causal: bool):
     """This rank's part of the same, and the logarithms of its sums."""
     places = CUTS[cut](length, comm.size)
-    mine = [t[:, places[comm.rank]] for t in tensors(length, offset)]
+    mine = [t[:, places[comm.rank]] for t in tensors(length)]
     before = [t.clone() for t in mine]
     leaves = [t.clone().requires_grad_() for t in mine[:3]]
     out = attention_in_ring(comm, *leaves, places if causal else None)
@@ -51,28 +48,21 @@ def in_ring(comm, cut: str, length: int, causal: bool, offset: float = 0.0):
     return [out.detach(), *(leaf.grad for leaf in leaves)], log_sums, places[comm.rank]
 
 
-def assert_equal(ranks, length: int, causal: bool, offset: float = 0.0) -> None:
-    whole, log_sums = plain(length, causal, offset)
-    for mine, sums, places in ranks:
+@pytest.mark.parametrize(
+    ("size", "length", "cut"),
+    [
+        # 13, of which no size but 1 is a divisor; and ranks without positions.
+        *((size, 13, cut) for size in (1, 2, 3, 5) for cut in CUTS),
+        *((5, 1, "striped"), (5, 2, "contiguous"), (5, 16, "striped")),
+    ],
+)
+@pytest.mark.parametrize("causal", [True, False])
+def test_equal_to_attention_in_one_piece(engine, size, length, cut, causal):
+    whole, log_sums = plain(length, causal)
+    for mine, sums, places in helpers.run(in_ring, cut, length, causal, ranks=size, engine=engine):
         torch.testing.assert_close(sums, log_sums[:, places], **TIGHT)
         for part, dense in zip(mine, whole, strict=True):
             torch.testing.assert_close(part, dense[:, places], **TIGHT)
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("cut", list(CUTS))
-def test_equal_to_attention_in_one_piece(engine, size, causal, cut):
-    length = 13  # of which no size but 1 is a divisor
-    ranks = helpers.run(in_ring, cut, length, causal, ranks=size, engine=engine)
-    assert_equal(ranks, length, causal)
-
-
-@pytest.mark.parametrize(("length", "cut"), [(1, "striped"), (2, "contiguous"), (16, "striped")])
-def test_other_lengths_and_ranks_without_positions(length, cut):
-    for causal in (True, False):
-        ranks = helpers.run(in_ring, cut, length, causal, ranks=5, engine="virtual")
-        assert_equal(ranks, length, causal)
 
 
 def only_forward(comm, length: int, backward: bool):
@@ -118,10 +108,6 @@ def test_striped_work_is_within_one_block_of_equal(block, ranks, more):
     assert int(work.sum(1).max() - work.sum(1).min()) <= max(longest * (ranks - 1), longest)
     assert all(int(step.max() - step.min()) <= longest for step in work.T)
     assert int(work.sum()) == length * (length + 1) // 2
-
-
-def test_pairs_of_a_small_case():
-    # 4 positions on 2 ranks. Contiguous: rank 0 sees no key of rank 1's; rank 1 all of rank 0's.
+    # Contiguous, 4 on 2 ranks: rank 0 sees no key of rank 1's; rank 1 all of rank 0's.
     assert pairs(contiguous(4, 2)).tolist() == [[3, 0], [3, 4]]
-    assert pairs(striped(4, 2)).tolist() == [[3, 1], [3, 3]]
     assert pairs(striped(4, 2), causal=False).tolist() == [[4, 4], [4, 4]]

@@ -13,13 +13,10 @@ from helpers.lessons.sharding.figures import memory_view, sharding_view
 SMALL = sharded_clock.Setting(blocks=6, units=3, ranks=2)
 
 
-@pytest.mark.parametrize("stage", [1, 3])
-def test_the_scale_model_holds_what_the_real_one_would(stage):
-    for step in sharded_clock.run(stage, setting=SMALL):
-        expected = memory(SMALL.parameters, SMALL.ranks, stage).total
+def test_the_scale_model_holds_what_the_real_one_would():
+    for step in sharded_clock.run(3, setting=SMALL):
+        expected = memory(SMALL.parameters, SMALL.ranks, 3).total
         assert step.held[-1][1] == pytest.approx(expected, rel=1e-12)
-        units = SMALL.parameters / SMALL.units * 2  # bytes of one unit's row
-        assert expected <= step.peak <= expected + 4 * units
 
 
 def test_without_prefetching_a_step_is_computing_and_messages_in_turn():

@@ -27,23 +27,14 @@ from helpers.lessons.splitting.experiments.transformer import Block, Mlp
 # --- five steps of training -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("size", "adam"), [(1, True), (2, False), (3, True), (5, True)])
-def test_a_transformer_trains_as_the_dense_one(engine, size, adam):
-    # With 5 ranks and 3 heads, two ranks have no head.
-    results = helpers.run(parallel_training, False, False, adam, ranks=size, engine=engine)
-    assert_parts(results, dense_training(adam=adam), size)
-
-
-@pytest.mark.parametrize("size", [3])
-def test_tied_and_frozen_parameters(engine, size):
-    results = helpers.run(parallel_training, True, True, ranks=size, engine=engine)
-    assert_parts(results, dense_training(tied=True, frozen=True), size)
-
-
-@pytest.mark.thorough
-def test_more_ranks_than_tokens():
-    results = helpers.run(parallel_training, ranks=20, engine="virtual")
-    assert_parts(results, dense_training(), 20)
+@pytest.mark.parametrize(
+    ("size", "tied", "adam"),
+    [(1, False, True), (2, False, False), (3, False, True), (5, False, True), (3, True, False)],
+)
+def test_a_transformer_trains_as_the_dense_one(engine, size, tied, adam):
+    # With 5 ranks and 3 heads, two ranks have no head. The tied one is frozen in parts.
+    results = helpers.run(parallel_training, tied, tied, adam, ranks=size, engine=engine)
+    assert_parts(results, dense_training(tied, tied, adam), size)
 
 
 # --- what goes over the wire ----------------------------------------------------------------------

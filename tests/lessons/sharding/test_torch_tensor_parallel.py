@@ -59,7 +59,6 @@ def both(comm, replicas, tied):
     ("size", "replicas", "tied"),
     [
         (2, 1, True),
-        pytest.param(4, 1, False, marks=pytest.mark.thorough),
         pytest.param(4, 2, False, marks=pytest.mark.thorough),
     ],
 )

@@ -21,33 +21,6 @@ def pay_in_one_sum(
     return torch.tensor(seconds, dtype=torch.float64)
 
 
-def columns_by_hand(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
-    """Messages alone: slices to everybody, and dx summed on rank 0; a list."""
-    mine = torch.nn.functional.linear(x, weight, bias)
-    units = gradient.shape[1]
-    y = gradient.new_empty(gradient.shape)
-    start = comm.rank * units // comm.size
-    stop = (comm.rank + 1) * units // comm.size
-    y[:, start:stop] = mine
-    for rank in range(comm.size):
-        low, high = rank * units // comm.size, (rank + 1) * units // comm.size
-        if rank == comm.rank:
-            for other in range(comm.size):
-                if other != rank:
-                    comm.send(mine, other)
-        else:
-            y[:, low:high] = comm.recv(rank)
-    dx = torch.einsum("ru,ui->ri", gradient[:, start:stop], weight)
-    if comm.rank:
-        comm.send(dx, 0)
-        return [y, comm.recv(0)]
-    for other in range(1, comm.size):
-        dx = dx + comm.recv(other)
-    for other in range(1, comm.size):
-        comm.send(dx, other)
-    return [y, dx]
-
-
 def columns_by_autograd(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
     """Lets autograd make dx, through the course's own gather written anew."""
     from helpers.lessons.messages.algorithms.collectives import all_reduce_tree
@@ -73,29 +46,6 @@ def crossings_by_device(connections: Any, below: Any, above: Any) -> Any:
     return torch.tensor(total)
 
 
-def halo_into_zeros(comm: Any, rows: Any, reach: int) -> Any:
-    """Writes into a larger tensor, and asks before it sends, above before below."""
-    out = rows.new_zeros(len(rows) + 2 * reach, rows.shape[1])
-    out[reach:-reach] = rows
-    asked = {
-        where: comm.irecv(where)
-        for where in (comm.rank - 1, comm.rank + 1)
-        if 0 <= where < comm.size
-    }
-    sent = []
-    for where in asked:
-        border = rows[:reach] if where < comm.rank else rows[len(rows) - reach :]
-        sent.append(comm.isend(border.contiguous(), where))
-    for where, request in asked.items():
-        if where < comm.rank:
-            out[:reach] = request.wait()
-        else:
-            out[-reach:] = request.wait()
-    for request in sent:
-        request.wait()
-    return out
-
-
 def halo_even_and_odd(comm: Any, rows: Any, reach: int) -> Any:
     """Blocking sends: even ranks send while odd ones receive, then the other way round."""
     above = below = torch.zeros_like(rows[:1]).repeat(reach, 1)
@@ -109,47 +59,6 @@ def halo_even_and_odd(comm: Any, rows: Any, reach: int) -> Any:
             above = comm.recv(before)
             comm.send(rows[:reach], before)
     return torch.cat((above, rows, below), 0)
-
-
-def wave_waiting_a_chunk_later(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Waits for each message when the next chunk is computed, before it sends that."""
-    state = under_way = None
-    whole = []
-    for k in range(chunks):
-        if comm.rank == 0:
-            x = inputs[k * len(inputs) // chunks : (k + 1) * len(inputs) // chunks]
-        else:
-            x = comm.recv(comm.rank - 1)
-        x, state = layer(x, state)
-        if comm.rank + 1 == comm.size:
-            whole.append(x)
-        else:
-            if under_way is not None:
-                under_way.wait()
-            under_way = comm.isend(x, comm.rank + 1)
-    if under_way is not None:
-        under_way.wait()
-    return torch.vstack(whole) if whole else None
-
-
-def wave_asking_ahead(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
-    """Asks for every chunk at the start; copies into one tensor."""
-    first, last = comm.rank == 0, comm.rank == comm.size - 1
-    if first:
-        edges = [k * inputs.size(0) // chunks for k in range(chunks + 1)]
-        pieces = [inputs[a:b] for a, b in pairwise(edges)]
-    else:
-        asked = [comm.irecv(comm.rank - 1) for _ in range(chunks)]
-    state, done, open_ = None, [], []
-    for k in range(chunks):
-        out, state = layer(pieces[k] if first else asked[k].wait(), state)
-        if last:
-            done.extend(out.unbind())
-        else:
-            open_.append(comm.isend(out, comm.rank + 1))
-    while open_:
-        open_.pop().wait()
-    return torch.stack(done) if last else None
 
 
 def wave_of_longer_chunks_first(comm: Any, layer: Any, inputs: Any, chunks: int) -> Any:
@@ -169,12 +78,8 @@ def wave_of_longer_chunks_first(comm: Any, layer: Any, inputs: Any, chunks: int)
 
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("12.1", pay_in_one_sum),
-    ("12.2", columns_by_hand),
     ("12.2", columns_by_autograd),
     ("12.3", crossings_by_device),
-    ("12.4", halo_into_zeros),
     ("12.4", halo_even_and_odd),
-    ("12.5", wave_waiting_a_chunk_later),
-    ("12.5", wave_asking_ahead),
     ("12.5", wave_of_longer_chunks_first),
 ]

@@ -261,10 +261,10 @@ def test_gradients_are_added_to_those_that_are_there(engine: str) -> None:
     helpers.run(every_split, "sgd", names, False, ranks=3, engine=engine)
 
 
-def of_inputs(comm: Any, names: list[str]) -> None:
-    """Inputs that learn, the same on every rank: each has their whole gradient."""
-    for name in names:
-        way, found = SPLITS[name], []
+@pytest.mark.parametrize("size", SIZES)
+def test_every_rank_has_the_whole_gradient_of_the_inputs(size: int) -> None:
+    def job(comm: Any, way: Split) -> None:
+        found = []
         for cut in (way.cut, lambda comm, model: model):
             inputs = way.batch(0)[0].requires_grad_()
             torch.manual_seed(0)
@@ -272,11 +272,8 @@ def of_inputs(comm: Any, names: list[str]) -> None:
             found.append(inputs.grad)
         torch.testing.assert_close(*found, **CLOSE)
 
-
-@pytest.mark.parametrize("size", SIZES)
-def test_every_rank_has_the_whole_gradient_of_the_inputs(size: int) -> None:
-    names = ["columns, plain", "rows, plain", "units anyhow", "rows of pictures"]
-    helpers.run(of_inputs, names, ranks=size, engine="virtual")
+    for name in ("columns, plain", "rows, plain", "units anyhow", "rows of pictures"):
+        helpers.run(job, SPLITS[name], ranks=size, engine="virtual")
 
 
 # --- what is sent ---------------------------------------------------------------------------------
@@ -338,15 +335,6 @@ def test_the_spectral_split_crosses_little_and_is_balanced(ranks: int, seed: int
         assert (np.bincount(one) == np.bincount(other)).all()
     # As few as if the units had never been shuffled: two values a border and layer.
     assert crossings(local, owners) == 3 * 2 * (ranks - 1) < crossings(local, by_number)
-
-
-def test_crossings_of_connections() -> None:
-    assert pc.crossings([(0, 0), (0, 1)], below=[0], above=[1, 1]) == 1
-    assert pc.crossings([(0, 0), (0, 0), (1, 0), (1, 2)], [0, 1], [1, 1, 2]) == 2
-    assert pc.crossings([], [0], [1]) == 0
-    for pair in ((1, 0), (0, 2), (-1, 0), (0, -1)):
-        with pytest.raises(ValueError, match="no connection from unit"):
-            pc.crossings([pair], [0], [1, 1])
 
 
 # --- what cannot be split -------------------------------------------------------------------------
