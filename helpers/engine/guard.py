@@ -20,8 +20,7 @@ import subprocess
 import sys
 from typing import NoReturn
 
-from helpers.engine.rank import die_with_server
-from helpers.engine.server import adopt_orphans, end_descendants
+from helpers.engine.family import adopt_orphans, die_with_parent, end_descendants
 
 LOOK = 0.1  # seconds between two looks at the command; a closed input is seen at once
 
@@ -31,7 +30,7 @@ def main(folder: str, tied: bool, command: list[str]) -> int:
     signal.signal(signal.SIGTERM, told_to_end)
     adopt_orphans()
     try:
-        kept = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=die_with_server)
+        kept = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
         while (ended := exit_code(kept.pid)) is None:
             if select.select([sys.stdin] if tied else [], [], [], LOOK)[0]:
                 break  # nobody ever writes into it: it is closed
@@ -42,7 +41,7 @@ def main(folder: str, tied: bool, command: list[str]) -> int:
         return 127
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        end_descendants(())
+        end_descendants()
     shutil.rmtree(folder, ignore_errors=True)  # nobody else may be left to do it
     return 0
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from helpers.engine import pages
-from helpers.engine.server import adopt_orphans, has_children
+from helpers.engine.family import adopt_orphans, has_children
 from helpers.worker import child
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -13,8 +13,8 @@ import psutil
 import pytest
 import torch
 
-from helpers.engine.client import client_for
 from helpers.engine.errors import RankDied, RankFailed, RunInterrupted
+from helpers.engine.launch import client_for
 from helpers.engine.own_time import Late
 from helpers.engine.processes import call_apart
 

@@ -10,11 +10,11 @@ import pytest
 from helpers.engine import pages
 
 CODE = """
-from helpers.engine.pages import collapse
+from helpers.engine.pages import by_parts
 
 data = bytearray(range(256)) * 2**16  # 16 MiB, which malloc maps by itself
 before = bytes(data)
-count = collapse()
+count = sum(by_parts())
 assert data == before
 data[::4096] = bytes(len(data) // 4096)  # it can still be written to
 assert data[4096] == 0 and data[4097] == before[4097]

@@ -17,8 +17,8 @@ import torch
 from descriptors import open_descriptors
 
 from helpers.engine import wire
-from helpers.engine.client import close_all
 from helpers.engine.errors import Deadlock, RankFailed, RunError, RunTimeout
+from helpers.engine.launch import client_for
 from helpers.engine.processes import environment
 from helpers.engine.run import run
 
@@ -155,7 +155,7 @@ def test_what_the_notebook_deletes_from_its_environment_is_gone_in_the_ranks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COURSE_TEST", "set")
-    close_all()  # the next server is started with it
+    client_for("torch").destroy()  # the next server is started with it
     read = partial(_read_environment, "COURSE_TEST")
     assert list(run(read, ranks=1)) == ["set"]
     monkeypatch.delenv("COURSE_TEST")

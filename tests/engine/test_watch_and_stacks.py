@@ -20,7 +20,8 @@ import helpers
 from helpers.engine import report, waiting
 from helpers.engine.board import Board
 from helpers.engine.errors import Deadlock
-from helpers.engine.waiting import can_go_on, is_ending
+from helpers.engine.family import is_ending
+from helpers.engine.waiting import can_go_on
 from helpers.engine.wire import anonymous_file
 
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who wants a processor")
