@@ -159,27 +159,9 @@ class Trace(Sequence[Event]):
         """The trace as Chrome's trace-event format: complete events, times in microseconds."""
         events: list[dict[str, Any]] = []
         for rank in range(self.size):
-            events.append(
-                {
-                    "ph": "M",
-                    "name": "process_name",
-                    "pid": rank,
-                    "tid": 0,
-                    "ts": 0,
-                    "args": {"name": f"rank {rank}"},
-                }
-            )
+            events.append(_named("process_name", rank, 0, f"rank {rank}"))
             for lane, name in enumerate(("rank", "communication thread")):
-                events.append(
-                    {
-                        "ph": "M",
-                        "name": "thread_name",
-                        "pid": rank,
-                        "tid": lane,
-                        "ts": 0,
-                        "args": {"name": name},
-                    }
-                )
+                events.append(_named("thread_name", rank, lane, name))
         for e in self._events:
             events.append(
                 {
@@ -194,6 +176,11 @@ class Trace(Sequence[Event]):
                 }
             )
         return {"traceEvents": events, "displayTimeUnit": "ms"}
+
+
+def _named(what: str, rank: int, lane: int, name: str) -> dict[str, Any]:
+    """A row's name, as Chrome's format has it."""
+    return {"ph": "M", "name": what, "pid": rank, "tid": lane, "ts": 0, "args": {"name": name}}
 
 
 def with_computing(events: Iterable[Event], spans: Sequence[tuple[float, float]]) -> list[Event]:
