@@ -18,7 +18,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from typing import NoReturn
 
 from helpers.engine.family import adopt_orphans, die_with_parent, end_descendants
 
@@ -27,7 +26,7 @@ LOOK = 0.1  # seconds between two looks at the command; a closed input is seen a
 
 def main(folder: str, tied: bool, command: list[str]) -> int:
     """Guard a command until it has ended or is to end; returns its exit status."""
-    signal.signal(signal.SIGTERM, told_to_end)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # end as below
     adopt_orphans()
     try:
         kept = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
@@ -44,11 +43,6 @@ def main(folder: str, tied: bool, command: list[str]) -> int:
         end_descendants()
     shutil.rmtree(folder, ignore_errors=True)  # nobody else may be left to do it
     return 0
-
-
-def told_to_end(number: int, frame: object) -> NoReturn:
-    """End as `main` does."""
-    sys.exit(0)
 
 
 def exit_code(pid: int) -> int | None:
