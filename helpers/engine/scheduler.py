@@ -58,13 +58,17 @@ def _stop_at_line(frame: FrameType, event: str, arg: Any) -> Any:
 class Task:
     """Something that runs on a rank: its function (lane 0), or its background functions (lane 1).
 
-    clock: virtual seconds. state: what it waits for, None while it can run.
+    clock: virtual seconds. state: what it waits for, None while it can run. doing: the name of its
+    background function. unwaited: its messages that nobody has waited for. ended: whether its
+    function has returned, and what is open is waited for.
     """
 
     def __init__(self, rank: int, lane: int, clock: float, body: Callable[[], None]) -> None:
         self.rank, self.lane, self.clock, self.body = rank, lane, clock, body
         self.state: State | None = None
         self.finished = False
+        self.doing, self.ended = "", False
+        self.unwaited: dict[int, Any] = {}
         self.stops = 0
         self.baton = threading.Lock()
         self.baton.acquire()

@@ -24,7 +24,7 @@ from helpers.engine.rank import describe_failure
 from helpers.engine.report import raised, said
 from helpers.engine.scheduler import Scheduler, Task
 from helpers.engine.trace import RankStats, Results, Stats, Trace
-from helpers.engine.virtual_comm import Lane, VirtualComm, World
+from helpers.engine.virtual_comm import VirtualComm, World
 from helpers.engine.virtual_links import Hosts
 
 _active: list[VirtualRun] = []
@@ -98,7 +98,7 @@ class VirtualRun:
         self._world = World(self._scheduler, ranks, latency, bandwidth, hosts)
         self._comms = [VirtualComm(rank, self._world) for rank in range(ranks)]
         for rank, comm in enumerate(self._comms):
-            comm.task = Lane(rank, 0, 0.0, partial(self._body, comm))
+            comm.task = Task(rank, 0, 0.0, partial(self._body, comm))
         self._values: list[Any] = [None] * ranks
         self._written = [io.StringIO() for _ in range(ranks)]
         self._streams: list[tuple[Any, Any]] = [(text, text) for text in self._written]
@@ -177,7 +177,6 @@ class VirtualRun:
     def _failed(self, task: Task, error: BaseException) -> RankFailed:
         error.__traceback__ = places.without_engine(error.__traceback__)
         failure = describe_failure(error)
-        assert isinstance(task, Lane)
         where = f" (in its background {task.doing})" if task.lane else ""
         report = f"Rank {task.rank} of {self.size} raised {said(failure)}{where}\n"
         report += raised(task.rank, failure)

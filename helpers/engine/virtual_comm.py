@@ -49,16 +49,6 @@ class Meeting(Pending):
         self.buffers: list[torch.Tensor] = []
 
 
-class Lane(Task):
-    """A task with what its comm keeps: messages that nobody has waited for, and its jobs."""
-
-    def __init__(self, rank: int, lane: int, clock: float, body: Callable[[], None]) -> None:
-        super().__init__(rank, lane, clock, body)
-        self.unwaited: dict[int, Message] = {}
-        self.doing = ""
-        self.ended = False
-
-
 class VirtualCall(Pending):
     """A background function, from its call to its end."""
 
@@ -84,7 +74,7 @@ class VirtualComm(Comm):
         self.rank = rank
         self.size = world.size
         self.world = world
-        self.task: Lane
+        self.task: Task
         self._meetings = {"barrier": 0, "shared": 0}
         self._behind: VirtualComm | None = None
         self._jobs: deque[VirtualCall] = deque()
@@ -159,7 +149,7 @@ class VirtualComm(Comm):
             raise RuntimeError("A function on the communication thread cannot start another there.")
         if self._behind is None:
             self._behind = VirtualComm(self.rank, self.world)
-            self._behind.task = Lane(self.rank, 1, task.clock, self._work)
+            self._behind.task = Task(self.rank, 1, task.clock, self._work)
         job, lane = VirtualCall(self, fn, args), self._behind.task
         self._jobs.append(job)
         if lane.thread is None:
@@ -193,11 +183,11 @@ class VirtualComm(Comm):
         task.ended = False
 
     @property
-    def behind(self) -> Lane | None:
+    def behind(self) -> Task | None:
         """The communication thread's task, where there is one."""
         return None if self._behind is None else self._behind.task
 
-    def running(self) -> Lane:
+    def running(self) -> Task:
         """This comm's task. Raises RuntimeError where another thread calls."""
         task, scheduler = self.task, self.world.scheduler
         if scheduler.current is task and threading.get_ident() == task.ident:
@@ -263,7 +253,7 @@ class VirtualComm(Comm):
         asked.message = message.data = None
         return asked.value
 
-    def _until(self, pending: Pending, task: Lane, state: State) -> None:
+    def _until(self, pending: Pending, task: Task, state: State) -> None:
         scheduler = self.world.scheduler
         if pending.done_at is None:
             pending.waiters.append(task)

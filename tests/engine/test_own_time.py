@@ -134,13 +134,6 @@ def test_what_is_counted(
     assert (own.computed, own.slept) == (computed, pytest.approx(slept))
 
 
-@linux
-def test_where_nobody_is_nobody_sleeps() -> None:
-    own = OwnTime(lambda: ())
-    own.look()
-    assert (own.still, own.slept) == (0, 0.0)
-
-
 def test_the_last_patience_says_that_nothing_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     Machine(monkeypatch, *[Seen(0.0, False)] * 1000, step=1.0)
     limit = Limit(OwnTime(lambda: ()), 2.0)
@@ -161,26 +154,6 @@ def test_where_no_kernel_tells_who_sleeps_an_idle_machine_does(
         own = OwnTime(lambda: ())
         own.look()
         assert own.slept == pytest.approx(slept)
-
-
-def test_threads_that_look_at_each_other_count_as_asleep_to_each_other() -> None:
-    looks, ready = threading.Event(), threading.Event()
-
-    def look() -> None:
-        own = of_others_here()
-        ready.set()
-        while not looks.is_set():
-            own.look()  # it is awake all the time, and does nothing but look
-
-    other = threading.Thread(target=look)
-    other.start()
-    ready.wait()
-    own = of_others_here()
-    before = own.still
-    own.look()
-    looks.set()
-    other.join()
-    assert own.still == before + 1
 
 
 @linux
