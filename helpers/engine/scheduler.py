@@ -133,22 +133,6 @@ def _take_what_was_asked() -> None:
         return
 
 
-@contextlib.contextmanager
-def _silent_in_destructors() -> Iterator[None]:
-    """Have Python say nothing where Stopped comes in a destructor, which nobody can end."""
-    tell = sys.unraisablehook
-
-    def hook(what: Any) -> None:
-        if not issubclass(what.exc_type, Stopped):
-            tell(what)
-
-    sys.unraisablehook = hook
-    try:
-        yield
-    finally:
-        sys.unraisablehook = tell
-
-
 class Scheduler:
     """Hands the baton from task to task. on_switch(leave, enter) is told when the rank changes."""
 
@@ -287,15 +271,14 @@ class Scheduler:
         """
         self.stopping = True
         interrupt: BaseException | None = None
-        with _silent_in_destructors():
-            for task in self.tasks:
-                since, asked = time.monotonic(), 0
-                while task.alive and time.monotonic() < since + _STOP_SECONDS:
-                    asked += 1
-                    try:
-                        self._end(task, asked)
-                    except (KeyboardInterrupt, Stopped) as error:
-                        interrupt = error
+        for task in self.tasks:
+            since, asked = time.monotonic(), 0
+            while task.alive and time.monotonic() < since + _STOP_SECONDS:
+                asked += 1
+                try:
+                    self._end(task, asked)
+                except (KeyboardInterrupt, Stopped) as error:
+                    interrupt = error
         left = [task for task in self.tasks if task.alive]
         if left:  # what they are asked comes once they are back from where they are
             looks = threading.Thread(target=_take_what_was_asked, daemon=True)
