@@ -9,7 +9,7 @@ nothing, and each rank is a Python of its own that loads the framework itself, w
 run. That is for macOS, where a forked process may break in the system's own libraries.
 
     python -m helpers.engine.launch FRAMEWORK SOCKET_FD [hosts]     is the server
-    python -m helpers.engine.launch rank FD                         is a rank; FD holds its orders
+    python -m helpers.engine.launch rank                            is a rank, told on its input
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import mmap
 import os
 import pickle
 import resource
@@ -355,37 +354,30 @@ def spawn(plan: Plan, fds: list[int], mailbox: Mailbox, modules: Sequence[str]) 
     reader, writer = os.pipe()
     lanes = [[(mine.fileno(), other.fileno()) for mine, other in lane] for lane in mailbox.inboxes]
     sockets = [fd for lane in lanes for pair in lane for fd in pair]
-    orders = [anonymous_file() for _ in range(plan.size)]
-    inherited = {*fds, *mailbox.files, *sockets, *orders, writer}
+    started = []
+    for rank in range(plan.size):
+        output = rank_fds(rank, fds)[2]  # what goes wrong before a rank settles is said there
+        child = subprocess.Popen(
+            [sys.executable, "-m", "helpers.engine.launch", "rank"],
+            pass_fds=(*fds, *mailbox.files, *sockets, writer),
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+        )
+        assert child.stdin is not None
+        with child.stdin, contextlib.suppress(BrokenPipeError):
+            pickle.dump((rank, plan, fds, lanes, mailbox.files, writer, modules), child.stdin)
+        child.returncode = 0  # the server collects it
+        started.append(child.pid)
+    os.close(writer)
     with open(reader, "rb") as loaded:
-        try:
-            for fd in inherited:
-                os.set_inheritable(fd, True)
-            for rank, order in enumerate(orders):
-                body = (rank, plan, fds, lanes, mailbox.files, writer, modules)
-                os.pwrite(order, pickle.dumps(body), 0)
-            # What goes wrong before a rank settles is said in its output.
-            return [_python(fd, rank_fds(rank, fds)[2]) for rank, fd in enumerate(orders)]
-        finally:
-            for fd in inherited:
-                os.set_inheritable(fd, False)
-            for fd in (*orders, writer):
-                os.close(fd)
-            loaded.read(plan.size)  # a byte from each, or the end where the last of them has ended
+        loaded.read(plan.size)  # a byte from each, or the end where the last of them has ended
+    return started
 
 
-def _python(order: int, output: int) -> int:
-    """Start a Python that is a rank; returns its process id."""
-    command = [sys.executable, "-m", "helpers.engine.launch", "rank", str(order)]
-    actions = [(os.POSIX_SPAWN_DUP2, output, to) for to in (1, 2)]
-    return os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
-
-
-def be_spawned(fd: int) -> None:
-    """Be a rank as it is told in a file."""
-    with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as memory:
-        rank, plan, fds, lanes, files, writer, modules = pickle.loads(memory)
-    os.close(fd)
+def be_spawned() -> None:
+    """Be a rank as it is told on standard input."""
+    rank, plan, fds, lanes, files, writer, modules = pickle.load(sys.stdin.buffer)
     for module in modules:
         importlib.import_module(module)
     os.write(writer, b".")
@@ -399,6 +391,6 @@ def be_spawned(fd: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "rank":
-        be_spawned(int(sys.argv[2]))
+        be_spawned()
     else:
         be_server(sys.argv[1], int(sys.argv[2]), "hosts" in sys.argv[3:])
