@@ -36,15 +36,10 @@ def visible(number: str) -> Callable[[int], list[Case]]:
 
 def left_out(what: str) -> Callable[..., Any]:
     """Stands for a function that is not in this copy; raises LeftOut where it is called."""
-
-    def absent(*args: Any, **options: Any) -> Any:
-        raise LeftOut(
-            f"This copy of the course does not have its own {what}, since an exercise asks for "
-            "it: do that exercise, and use yours."
-        )
-
-    absent.left_out = True  # type: ignore[attr-defined]
-    return absent
+    return _absent(
+        f"This copy of the course does not have its own {what}, since an exercise asks for it: do "
+        "that exercise, and use yours."
+    )
 
 
 def waiting(number: str, function: str, name: str) -> Callable[..., Any]:
@@ -52,13 +47,16 @@ def waiting(number: str, function: str, name: str) -> Callable[..., Any]:
 
     Raises LeftOut where it is called.
     """
+    return _absent(
+        f"`{name}` is your `{function}` of exercise {number}, which is open, and this copy of the "
+        "course has none of its own: do that exercise first, and run the cell again that makes "
+        f"`{name}`."
+    )
 
+
+def _absent(why: str) -> Callable[..., Any]:
     def absent(*args: Any, **options: Any) -> Any:
-        raise LeftOut(
-            f"`{name}` is your `{function}` of exercise {number}, which is open, and this copy of "
-            "the course has none of its own: do that exercise first, and run the cell again that "
-            f"makes `{name}`."
-        )
+        raise LeftOut(why)
 
     absent.left_out = True  # type: ignore[attr-defined]
     return absent

@@ -14,7 +14,6 @@ import ctypes
 import io
 import pickle
 import random
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -153,24 +152,8 @@ def _from_cell(fn: Callable[..., Any]) -> bool:
 # --- random states --------------------------------------------------------------------------------
 
 
-class Source(ABC):
-    """One generator that the whole process shares."""
-
-    @abstractmethod
-    def look(self) -> Any:
-        """Something that differs whenever the state differs; quick."""
-
-    @abstractmethod
-    def get(self) -> Any:
-        """The state, to give to `set`."""
-
-    @abstractmethod
-    def set(self, state: Any) -> None:
-        """Go back to a state."""
-
-
-class Torch(Source):
-    """torch's default generator on the CPU."""
+class Torch:
+    """torch's default generator on the CPU. What `look` gives differs whenever the state does."""
 
     def look(self) -> bytes:
         return bytes(torch.default_generator.get_state().numpy().data)
@@ -182,13 +165,13 @@ class Torch(Source):
         torch.default_generator.set_state(state)
 
 
-class Numpy(Source):
+class Numpy:
     """numpy's global generator, `np.random.seed` and what goes with it."""
 
     def __init__(self) -> None:
-        self._generator: Any = np.random.mtrand.get_bit_generator()
-        plain = self._generator.state["bit_generator"] == "MT19937"
-        self._address = self._generator.ctypes.state_address if plain else None
+        generator: Any = np.random.mtrand.get_bit_generator()
+        plain = generator.state["bit_generator"] == "MT19937"
+        self._address = generator.ctypes.state_address if plain else None
         self._spare = True
 
     def look(self) -> Any:
@@ -198,34 +181,24 @@ class Numpy(Source):
         return ctypes.string_at(self._address, MERSENNE_BYTES)
 
     def get(self) -> Any:
-        state = np.random.get_state(legacy=False)
-        self._spare = bool(state.get("has_gauss")) if isinstance(state, dict) else True
+        state: Any = np.random.get_state(legacy=False)
+        self._spare = bool(state.get("has_gauss", True))
         return state
 
     def set(self, state: Any) -> None:
         np.random.set_state(state)
-        self._spare = bool(state.get("has_gauss"))
+        self._spare = bool(state.get("has_gauss", True))
 
 
-class Python(Source):
+class Python:
     """The generator of Python's `random`."""
 
     def __init__(self) -> None:
-        self._instance: Any = getattr(random, "_inst", None)
-        # CPython keeps the words behind the object's head; where that is not so, ask politely.
+        self._instance: Any = random._inst
+        # CPython keeps the words behind the object's head.
         self._address = id(self._instance) + object.__basicsize__
-        self._direct = self._same_words()
-
-    def _same_words(self) -> bool:
-        if type(self._instance) is not random.Random:
-            return False
-        words = np.frombuffer(ctypes.string_at(self._address, MERSENNE_BYTES), np.uint32)
-        state = random.getstate()[1]
-        return [*words[1:].tolist(), int(words[0])] == list(state)
 
     def look(self) -> Any:
-        if not self._direct:
-            return random.getstate()
         return ctypes.string_at(self._address, MERSENNE_BYTES), self._instance.gauss_next
 
     def get(self) -> Any:
@@ -233,6 +206,9 @@ class Python(Source):
 
     def set(self, state: Any) -> None:
         random.setstate(state)
+
+
+Source = Torch | Numpy | Python
 
 
 class RandomStates:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
 
 
 def death(code: int) -> str:
@@ -17,17 +18,14 @@ def death(code: int) -> str:
 class RunError(RuntimeError):
     """A run that did not return.
 
-    ranks: the ranks at fault, the first one first. report: the whole story, as it is shown.
+    ranks: the ranks at fault, the first one first. report: the whole story, as it is shown. A
+    pickle makes it of the report alone, and fills the rest in: so all else has a default.
     """
 
     def __init__(self, report: str, ranks: tuple[int, ...] = ()) -> None:
         super().__init__(report)
         self.report = report
         self.ranks = ranks
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # BaseException's own would call the class with the report alone.
-        return _restored, (type(self), self.args, self.__dict__)
 
     @property
     def rank(self) -> int | None:
@@ -46,7 +44,7 @@ class NoHosts(RunError):
 class RankFailed(RunError):
     """A rank raised an exception. kind: the exception's class name; message: its text."""
 
-    def __init__(self, report: str, rank: int, kind: str, message: str) -> None:
+    def __init__(self, report: str, rank: int = 0, kind: str = "", message: str = "") -> None:
         super().__init__(report, (rank,))
         self.kind = kind
         self.message = message
@@ -58,7 +56,7 @@ class RankDied(RunError):
     how: that alone, in words.
     """
 
-    def __init__(self, report: str, ranks: tuple[int, ...], how: str = "") -> None:
+    def __init__(self, report: str, ranks: tuple[int, ...] = (), how: str = "") -> None:
         super().__init__(report, ranks)
         self.how = how
 
@@ -66,7 +64,9 @@ class RankDied(RunError):
 class NodeDied(RankDied):
     """A node of a cluster has gone, and its ranks with it. nodes: their names."""
 
-    def __init__(self, report: str, ranks: tuple[int, ...], nodes: tuple[str, ...]) -> None:
+    def __init__(
+        self, report: str, ranks: tuple[int, ...] = (), nodes: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(report, ranks)
         self.nodes = nodes
 
@@ -81,9 +81,9 @@ class Deadlock(RunError):
     waiting: for each rank that waits, in words, what it waits for.
     """
 
-    def __init__(self, report: str, waiting: dict[int, str]) -> None:
+    def __init__(self, report: str, waiting: Mapping[int, str] = MappingProxyType({})) -> None:
         super().__init__(report, tuple(waiting))
-        self.waiting = waiting
+        self.waiting = dict(waiting)
 
 
 class RunTimeout(RunError):
@@ -99,10 +99,3 @@ class RunInterrupted(KeyboardInterrupt):
 
     def _render_traceback_(self) -> list[str]:
         return [f"{type(self).__name__}: {self.report}"]
-
-
-def _restored(kind: type[RunError], args: tuple[Any, ...], fields: dict[str, Any]) -> RunError:
-    error = kind.__new__(kind, *args)
-    error.args = args
-    error.__dict__.update(fields)
-    return error

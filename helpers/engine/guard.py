@@ -18,20 +18,18 @@ import shutil
 import signal
 import subprocess
 import sys
-from typing import NoReturn
 
-from helpers.engine.rank import die_with_server
-from helpers.engine.server import adopt_orphans, end_descendants
+from helpers.engine.family import adopt_orphans, die_with_parent, end_descendants
 
 LOOK = 0.1  # seconds between two looks at the command; a closed input is seen at once
 
 
 def main(folder: str, tied: bool, command: list[str]) -> int:
     """Guard a command until it has ended or is to end; returns its exit status."""
-    signal.signal(signal.SIGTERM, told_to_end)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # end as below
     adopt_orphans()
     try:
-        kept = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=die_with_server)
+        kept = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
         while (ended := exit_code(kept.pid)) is None:
             if select.select([sys.stdin] if tied else [], [], [], LOOK)[0]:
                 break  # nobody ever writes into it: it is closed
@@ -42,14 +40,9 @@ def main(folder: str, tied: bool, command: list[str]) -> int:
         return 127
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        end_descendants(())
+        end_descendants()
     shutil.rmtree(folder, ignore_errors=True)  # nobody else may be left to do it
     return 0
-
-
-def told_to_end(number: int, frame: object) -> NoReturn:
-    """End as `main` does."""
-    sys.exit(0)
 
 
 def exit_code(pid: int) -> int | None:

@@ -132,7 +132,6 @@ class DistributedComm(RealComm):
         return DistributedComm(self.rank, self.size, self.device, self.recorder, lane, self.group)
 
     def wake(self, job: BackgroundCall) -> None:
-        super().wake(job)
         threading.Thread(target=self._tell, args=(job,), daemon=True).start()
 
     def _tell(self, job: BackgroundCall) -> None:

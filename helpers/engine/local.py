@@ -114,7 +114,6 @@ class LocalComm(RealComm):
         self._windows = 0
 
     def wake(self, job: BackgroundCall) -> None:
-        super().wake(job)
         self.inbox.wake()
 
     def on_lane(self, lane: int) -> LocalComm:

@@ -14,16 +14,12 @@ _MADV_COLLAPSE = 25  # Linux 6.1
 _LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw-p \S+ \S+ 0\s*(?:\[heap\])?")
 
 
-def collapse() -> int:
-    """Put this process's own memory into huge pages; returns how many it asked for with success.
-
-    A part that the kernel refuses stays as it was, as all of it does before Linux 6.1.
-    """
-    return sum(by_parts())
-
-
 def by_parts() -> Iterator[int]:
-    """As `collapse`, some MiB at a time: how many huge pages each part has come to."""
+    """Put this process's own memory into huge pages, some MiB at a time.
+
+    Gives how many huge pages each part has come to. A part that the kernel refuses stays as it was,
+    as all of it does before Linux 6.1.
+    """
     if sys.platform != "linux":
         return
     madvise = ctypes.CDLL(None).madvise

@@ -1,4 +1,4 @@
-"""Where in the user's code a rank is, and tracebacks without the engine's own frames."""
+"""Where in the user's code a rank is, and a traceback without the engine's own frames."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import site
 import sys
 import sysconfig
 import threading
-import traceback
 from functools import lru_cache
 from types import FrameType, TracebackType
 
@@ -70,26 +69,6 @@ def file_name(filename: str) -> str:
         if filename.startswith(home):
             return filename[len(home) :]
     return filename
-
-
-def clean_traceback(exception: BaseException, title: str = "Traceback") -> str:
-    """An exception's traceback as Python prints it, without the engine's own frames."""
-    story = traceback.TracebackException.from_exception(exception)
-    todo: list[traceback.TracebackException | None] = [story]
-    seen: set[int] = set()
-    while todo:
-        part = todo.pop()
-        if part is None or id(part) in seen:
-            continue
-        seen.add(id(part))
-        kept = [line for line in part.stack if not is_engine(line.filename)]
-        for line in kept:
-            _ = line.line  # read the source before the name changes to the one that is shown
-            line.filename = file_name(line.filename)
-        part.stack[:] = kept
-        todo += [part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())]
-    lines = "".join(story.format()).rstrip()
-    return lines.replace("Traceback (most", f"{title} (most")
 
 
 def without_engine(trace: TracebackType | None) -> TracebackType | None:

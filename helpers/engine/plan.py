@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ class Plan(NamedTuple):
     device: str | None
     threads: int
     timeout: float
-    environment: dict[str, str | None]
-    path: list[str]
-    folder: str
-    head: bytes
+    environment: Mapping[str, str | None] = {}
+    path: Sequence[str] = ()
+    folder: str = ""
+    head: bytes = b""
     network: Network | None = None
 
     @property

@@ -13,25 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 from helpers.engine import report
 from helpers.engine.board import Board, RankOutput, show_output
-from helpers.engine.client import SERVER_GONE, Client, client_for, environment
 from helpers.engine.errors import RunError, RunInterrupted
+from helpers.engine.launch import Client, client_for, environment
 from helpers.engine.own_time import Limit, OwnTime, descendants
 from helpers.engine.plan import Failure, Plan
 from helpers.engine.trace import Event, RankStats, Results, Stats, Trace, with_computing
-from helpers.engine.waiting import LOOK_SECONDS, TELLS_ENDINGS, Patience, Watch, is_ending
+from helpers.engine.waiting import LOOK_SECONDS, Patience, Watch
 from helpers.engine.wire import Parcel, anonymous_file, pack_function, receive_message, unpack_value
 
 if TYPE_CHECKING:
     from helpers.engine.hosts.network import Network
 
-DEATH_SECONDS = 0.1  # after its connections have closed, a process has ended by then, mostly
 
-
-def readable(sock: socket.socket, seconds: float = 0.0) -> bool:
-    """Whether something, or the end, can be read from a socket within so many seconds."""
+def readable(sock: socket.socket) -> bool:
+    """Whether something, or the end, can be read from a socket now."""
     poll = select.poll()  # takes any descriptor, unlike select.select
     poll.register(sock, select.POLLIN)
-    return bool(poll.poll(1000 * seconds))
+    return bool(poll.poll(0))
 
 
 def run_processes(
@@ -52,8 +50,8 @@ def run_processes(
     names: what stands before what the ranks print, if not "rank 0" and so on. network: the
     virtual hosts that they are on. Raises NoHosts where this machine gives none.
     """
-    given = framework, transport, device, threads, timeout
-    return _ended(fn, args, ranks, given, network, show, names).results()
+    plan = Plan(ranks, framework, transport, device, threads, timeout, network=network)
+    return _ended(fn, args, plan, show, names).results()
 
 
 def call_apart(fn: Callable[[], Any], framework: str, own_time: float) -> Any:
@@ -63,35 +61,37 @@ def call_apart(fn: Callable[[], Any], framework: str, own_time: float) -> Any:
     behind these, and `own_time.Undecided` where the machine is too busy to tell. Otherwise it ends
     as a run of one rank does; what it prints is not shown.
     """
-    given = framework, "none", "cpu", 1, own_time
-    return _ended(fn, (), 1, given).answers[0][0]
+    return _ended(fn, (), Plan(1, framework, "none", "cpu", 1, own_time)).answers[0][0]
 
 
 def _ended(
     fn: Callable[..., Any],
     args: Sequence[Any],
-    ranks: int,
-    given: tuple[str, str, str | None, int, float],
-    network: Network | None = None,
+    plan: Plan,
     show: bool = False,
     names: Sequence[str] = (),
 ) -> LocalRun:
-    """A run that has come to its end. given: what a plan has from its framework to its time-out."""
+    """A run that has come to its end, by a plan that says nothing yet of the notebook."""
     parcel = pack_function(fn, args)
+    client = client_for(plan.framework, plan.network is not None)
     try:
-        while True:
-            client = client_for(given[0], network is not None)
-            with client.lock:
-                if not client.alive:  # another thread's run took the server down
-                    continue
-                path = [folder or os.getcwd() for folder in sys.path]
-                here = environment(client.given), path, os.getcwd(), parcel.head
-                run = LocalRun(client, Plan(ranks, *given, *here, network), parcel, show, names)
-                try:
-                    run.finish()
-                    return run
-                finally:
-                    run.close()
+        with client.lock:
+            try:
+                client.ready()
+                plan = plan._replace(
+                    environment=environment(client.given),
+                    path=[folder or os.getcwd() for folder in sys.path],
+                    folder=os.getcwd(),
+                    head=parcel.head,
+                )
+                run = LocalRun(client, plan, parcel, show, names)
+            except KeyboardInterrupt:
+                raise RunInterrupted("The run was interrupted before its ranks started.") from None
+            try:
+                run.finish()
+                return run
+            finally:
+                run.close()
     finally:
         parcel.close()
 
@@ -113,11 +113,9 @@ class LocalRun:
         self.board = Board(board, plan.size)
         try:
             self.pids = self.start(board, parcel)
-        except BaseException as error:
+        except BaseException:
             client.destroy()
             self.close()
-            if isinstance(error, KeyboardInterrupt):
-                raise RunInterrupted("The run was interrupted before its ranks started.") from None
             raise
 
     def start(self, board: int, parcel: Parcel) -> list[int]:
@@ -157,7 +155,7 @@ class LocalRun:
                 for output in self.outputs:
                     output.finish()
             finally:  # whatever comes of showing it
-                self.client_end()
+                self.client.end()
             if self.show:
                 show_output(["", *(output.text for output in self.outputs[1:])], self.names)
 
@@ -203,14 +201,10 @@ class LocalRun:
         elif what == "control":
             self.receive(rank)
         else:
-            self.ended(lambda: [self.client.exits()])
+            self.ended([self.client.exits()])
 
-    def ended(self, told: Callable[[], list[tuple[int, int]]]) -> None:
+    def ended(self, exits: Sequence[tuple[int, int]]) -> None:
         """Take what the server tells of processes that have ended. Raises RankDied."""
-        try:
-            exits = told()
-        except (EOFError, OSError):
-            raise RunError(SERVER_GONE) from None
         for rank, code in exits:
             # A process that the rank had forked may hold its socket: read only what is there.
             if rank not in self.answers and readable(self.controls[rank]):
@@ -225,11 +219,7 @@ class LocalRun:
         what, value, account = answer
         if what == "failure":
             # What frameworks raise when a peer has died is not the cause.
-            if not TELLS_ENDINGS:
-                readable(self.client.socket, DEATH_SECONDS)
-            while any(is_ending(self.pids[other]) for other in self.unfinished()):
-                self.ended(self.client.all_exits)
-            self.ended(self.client.all_exits)
+            self.ended(self.client.end())
             raise report.failed(self, rank, value, self.failed_too(rank))
         self.answers[rank] = value, account
         self.selector.unregister(self.controls[rank])
@@ -288,11 +278,6 @@ class LocalRun:
     def unfinished(self) -> list[int]:
         """The ranks that have not answered yet."""
         return [rank for rank in range(self.plan.size) if rank not in self.answers]
-
-    def client_end(self) -> None:
-        """End every process of the run."""
-        if not self.client.socket._closed:  # type: ignore[attr-defined]
-            self.client.end()
 
     def close(self) -> None:
         """Give back every descriptor."""

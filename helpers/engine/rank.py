@@ -18,8 +18,7 @@ from typing import Any, NoReturn
 
 from helpers.engine.board import Board
 from helpers.engine.chatter import NOISY, keep_apart, shorten
-from helpers.engine.hosts.comm import HostComm, Post
-from helpers.engine.hosts.namespaces import be_on
+from helpers.engine.family import die_with_parent
 from helpers.engine.local import LocalComm, Mailbox
 from helpers.engine.plan import Failure, Origin, Plan
 from helpers.engine.real import RealComm, Recorder
@@ -33,6 +32,8 @@ def be_rank(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox) -> NoReturn
     code = 1
     try:
         if plan.network is not None:
+            from helpers.engine.hosts.namespaces import be_on
+
             be_on(plan.network.hosts[rank])
         control = settle(rank, plan, fds)
         answer(rank, plan, fds, mailbox, control)
@@ -49,7 +50,7 @@ def be_rank(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox) -> NoReturn
 def settle(rank: int, plan: Plan, fds: list[int]) -> socket.socket:
     """Make the fork a process of its own: group, signals, output, environment."""
     os.setsid()
-    die_with_server()
+    die_with_parent()
     for number in (signal.SIGINT, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     _, control, output, stack = rank_fds(rank, fds)
@@ -80,15 +81,6 @@ def rank_fds(rank: int, fds: list[int]) -> tuple[int, int, int, int]:
     """The descriptors of one rank: board, control, output, stack."""
     control, output, stack = fds[1 + 3 * rank : 4 + 3 * rank]
     return fds[0], control, output, stack
-
-
-def die_with_server() -> None:
-    """Ask Linux to kill this process when the server ends, however it ends."""
-    if sys.platform == "linux":
-        import ctypes
-
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
 
 
 def answer(rank: int, plan: Plan, fds: list[int], mailbox: Mailbox, control: socket.socket) -> None:
@@ -174,6 +166,8 @@ def make_comm(
 
     comm: LocalComm = LocalComm(rank, plan.size, None, Recorder(rank), mailbox)
     if plan.network is not None:
+        from helpers.engine.hosts.comm import HostComm, Post
+
         post = Post(rank, plan.network, mailbox, board)
         comm = HostComm(rank, plan.size, None, Recorder(rank), mailbox, plan.network, post)
         comm.barrier()  # all listen now

@@ -113,8 +113,9 @@ class RealComm(Comm):
         self.lane = lane
         self.open: list[Request] = []
         self.turn = threading.RLock()
-        self._thread: CommunicationThread | None = None
-        self._failed: list[BackgroundCall] = []  # background functions that nobody has been told of
+        self._thread: threading.Thread | None = None
+        self._queue: queue.SimpleQueue[BackgroundCall | None] = queue.SimpleQueue()
+        self._jobs: list[BackgroundCall] = []  # background functions that may still go on or fail
         self.fail: Callable[[BaseException], None] = end_process
 
     @abstractmethod
@@ -135,68 +136,53 @@ class RealComm(Comm):
         if self._thread is None:
             beside = self.on_lane(1)
             beside._hosts = self._hosts
-            self._thread = CommunicationThread(beside)
-        return self._thread.submit(self, fn, args)
+            self._thread = threading.Thread(
+                target=work, args=(self._queue, beside), name="communication", daemon=True
+            )
+            self._thread.start()
+        job = BackgroundCall(self, fn, args)
+        # What has ended well is let go, and its tensors with it.
+        self._jobs = [each for each in self._jobs if not each.settled()]
+        self._jobs.append(job)
+        self._queue.put(job)
+        return job
 
     def wake(self, job: BackgroundCall) -> None:
         """Tell the rank's own thread that a background function has failed.
 
         Called on the communication thread. Whoever waits for a message would wait in vain.
         """
-        self._failed.append(job)
+
+    def failed(self) -> list[BackgroundCall]:
+        """Background functions that have raised what nobody has been told yet."""
+        return [job for job in self._jobs if job.done() and not job.settled()]
 
     def raise_failed(self) -> None:
         """Raise what a background function has raised, unless its `wait()` has told it already."""
-        while self._failed:
-            job = self._failed.pop()
-            if not job.settled():
-                job.wait()
+        for job in self.failed():
+            job.wait()
 
     def untold(self) -> list[BaseException]:
         """What background functions have raised that nobody has been told of."""
-        return [job.error for job in self._failed if job.error is not None and not job.settled()]
+        return [job.error for job in self.failed() if job.error is not None]
 
     def finish(self) -> None:
         """Wait for what the function has left open: background work, then messages sent."""
+        for job in self._jobs:
+            if not job.settled():
+                job.wait()
         if self._thread is not None:
-            self._thread.close()
+            self._queue.put(None)
+            self._thread.join()
             self._thread = None
         for request in list(self.open):
             request.wait()
 
 
-class CommunicationThread:
-    """Runs functions of one rank in order, beside the rank's own thread."""
-
-    def __init__(self, comm: RealComm) -> None:
-        self._comm = comm
-        self._jobs: queue.SimpleQueue[BackgroundCall | None] = queue.SimpleQueue()
-        self._all: list[BackgroundCall] = []
-        self._thread = threading.Thread(target=self._work, name="communication", daemon=True)
-        self._thread.start()
-
-    def submit(
-        self, caller: RealComm, fn: Callable[..., Any], args: tuple[Any, ...]
-    ) -> BackgroundCall:
-        """Put a function in the queue."""
-        job = BackgroundCall(caller, fn, args)
-        # What has ended well is let go, and its tensors with it.
-        self._all = [job for job in self._all if not job.settled()]
-        self._all.append(job)
-        self._jobs.put(job)
-        return job
-
-    def close(self) -> None:
-        """Wait for every function; raise what one of them raised and nobody has waited for."""
-        for job in self._all:
-            if not job.settled():
-                job.wait()
-        self._jobs.put(None)
-        self._thread.join()
-
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job.run(self._comm)
+def work(jobs: queue.SimpleQueue[BackgroundCall | None], comm: RealComm) -> None:
+    """What the communication thread does: one function after the other, until there comes None."""
+    while (job := jobs.get()) is not None:
+        job.run(comm)
 
 
 class BackgroundCall:
@@ -218,11 +204,11 @@ class BackgroundCall:
                 request.wait()
         except BaseException as error:  # told by wait(), on the thread that asked for it
             self.error = error
+        self._args = ()
+        comm.recorder.goes_on(comm.lane, "idle")
+        self._done.set()
+        if self.error is not None:
             self._caller.wake(self)
-        finally:
-            self._args = ()
-            comm.recorder.goes_on(comm.lane, "idle")
-            self._done.set()
 
     def done(self) -> bool:
         """Whether the function has returned."""

@@ -35,7 +35,6 @@ class Run(Protocol):
     stacks: list[int]
     answers: dict[int, tuple[Any, Any]]
     board: Board
-    client: Any
     pids: list[int]
 
     def unfinished(self) -> list[int]:
@@ -149,8 +148,6 @@ def deadlocked(run: Run) -> Deadlock:
 
 def interrupted(run: Run) -> str:
     """The cell was interrupted."""
-    if run.client.socket.fileno() < 0:
-        return "The run was interrupted."
     return "The run was interrupted.\n" + states(run)
 
 

@@ -58,13 +58,17 @@ def _stop_at_line(frame: FrameType, event: str, arg: Any) -> Any:
 class Task:
     """Something that runs on a rank: its function (lane 0), or its background functions (lane 1).
 
-    clock: virtual seconds. state: what it waits for, None while it can run.
+    clock: virtual seconds. state: what it waits for, None while it can run. doing: the name of its
+    background function. unwaited: its messages that nobody has waited for. ended: whether its
+    function has returned, and what is open is waited for.
     """
 
     def __init__(self, rank: int, lane: int, clock: float, body: Callable[[], None]) -> None:
         self.rank, self.lane, self.clock, self.body = rank, lane, clock, body
         self.state: State | None = None
         self.finished = False
+        self.doing, self.ended = "", False
+        self.unwaited: dict[int, Any] = {}
         self.stops = 0
         self.baton = threading.Lock()
         self.baton.acquire()
@@ -127,22 +131,6 @@ def _take_what_was_asked() -> None:
             pass
     except Stopped:
         return
-
-
-@contextlib.contextmanager
-def _silent_in_destructors() -> Iterator[None]:
-    """Have Python say nothing where Stopped comes in a destructor, which nobody can end."""
-    tell = sys.unraisablehook
-
-    def hook(what: Any) -> None:
-        if not issubclass(what.exc_type, Stopped):
-            tell(what)
-
-    sys.unraisablehook = hook
-    try:
-        yield
-    finally:
-        sys.unraisablehook = tell
 
 
 class Scheduler:
@@ -283,15 +271,14 @@ class Scheduler:
         """
         self.stopping = True
         interrupt: BaseException | None = None
-        with _silent_in_destructors():
-            for task in self.tasks:
-                since, asked = time.monotonic(), 0
-                while task.alive and time.monotonic() < since + _STOP_SECONDS:
-                    asked += 1
-                    try:
-                        self._end(task, asked)
-                    except (KeyboardInterrupt, Stopped) as error:
-                        interrupt = error
+        for task in self.tasks:
+            since, asked = time.monotonic(), 0
+            while task.alive and time.monotonic() < since + _STOP_SECONDS:
+                asked += 1
+                try:
+                    self._end(task, asked)
+                except (KeyboardInterrupt, Stopped) as error:
+                    interrupt = error
         left = [task for task in self.tasks if task.alive]
         if left:  # what they are asked comes once they are back from where they are
             looks = threading.Thread(target=_take_what_was_asked, daemon=True)

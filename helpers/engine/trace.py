@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -44,21 +44,24 @@ class LinkBytes(NamedTuple):
     into: int
 
 
-class Stats(Sequence[RankStats]):
+class Stats(tuple[RankStats, ...]):
     """`stats[r]` is rank r's; `stats.bytes`, `.messages` and `.seconds` list one field by rank.
 
     sent: for each rank, the bytes to each other rank to which it sent any. hosts: by rank.
     """
 
-    def __init__(
-        self,
+    sent: list[dict[int, int]]
+    _hosts: tuple[int, ...]
+
+    def __new__(
+        cls,
         rows: Iterable[RankStats],
         sent: Sequence[Mapping[int, int]] = (),
         hosts: Sequence[int] = (),
-    ) -> None:
-        self._rows = tuple(rows)
-        self.sent = [dict(each) for each in sent]
-        self._hosts = tuple(hosts)
+    ) -> Stats:
+        self = super().__new__(cls, rows)
+        self.sent, self._hosts = [dict(each) for each in sent], tuple(hosts)
+        return self
 
     @property
     def links(self) -> list[LinkBytes]:
@@ -72,72 +75,52 @@ class Stats(Sequence[RankStats]):
                     into[self._hosts[to]] += nbytes
         return [LinkBytes(*pair) for pair in zip(out, into, strict=True)]
 
-    def __getitem__(self, rank: Any) -> Any:
-        return self._rows[rank]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stats) and self._rows == other._rows
-
-    def __hash__(self) -> int:
-        return hash(self._rows)
-
     @property
     def bytes(self) -> list[int]:
         """Bytes sent by each rank."""
-        return [row.bytes for row in self._rows]
+        return [row.bytes for row in self]
 
     @property
     def messages(self) -> list[int]:
         """Messages sent by each rank."""
-        return [row.messages for row in self._rows]
+        return [row.messages for row in self]
 
     @property
     def seconds(self) -> list[float]:
         """Seconds that each rank's function took."""
-        return [row.seconds for row in self._rows]
+        return [row.seconds for row in self]
 
     def __repr__(self) -> str:
         lines = [f"{'rank':>4} {'bytes sent':>12} {'messages':>9} {'seconds':>10}"]
-        for rank, row in enumerate(self._rows):
+        for rank, row in enumerate(self):
             lines.append(f"{rank:>4} {row.bytes:>12} {row.messages:>9} {row.seconds:>10.6f}")
         return "\n".join(lines)
 
 
-class Trace(Sequence[Event]):
+class Trace(tuple[Event, ...]):
     """The events of a run, by rank and time."""
 
     # Drawing is not the engine's: `helpers.notebook.shown` adds these.
     plot: Callable[..., Any]
     explore: Callable[[], None]
 
-    def __init__(self, events: Iterable[Event], size: int, virtual: bool = False) -> None:
-        self._events = tuple(sorted(events, key=lambda e: (e.rank, e.lane, e.start, e.end)))
-        self.size = size
-        self.virtual = virtual
+    size: int
+    virtual: bool
 
-    def __getitem__(self, index: Any) -> Any:
-        return self._events[index]
-
-    def __len__(self) -> int:
-        return len(self._events)
-
-    def __iter__(self) -> Iterator[Event]:
-        return iter(self._events)
+    def __new__(cls, events: Iterable[Event], size: int = 0, virtual: bool = False) -> Trace:
+        self = super().__new__(cls, sorted(events, key=lambda e: (e.rank, e.lane, e.start, e.end)))
+        self.size, self.virtual = size, virtual
+        return self
 
     @property
     def events(self) -> tuple[Event, ...]:
         """All events, by rank, then by lane and time."""
-        return self._events
+        return tuple(self)
 
     def of(self, rank: int, kind: Kind | None = None, lane: int | None = None) -> list[Event]:
         """One rank's events, of one kind and lane where these are given."""
         return [
-            e
-            for e in self._events
-            if e.rank == rank and kind in (None, e.kind) and lane in (None, e.lane)
+            e for e in self if e.rank == rank and kind in (None, e.kind) and lane in (None, e.lane)
         ]
 
     def seconds(self, rank: int, kind: Kind) -> float:
@@ -147,7 +130,7 @@ class Trace(Sequence[Event]):
     @property
     def duration(self) -> float:
         """Seconds from the start of the run to the end of the last event."""
-        return max((e.end for e in self._events), default=0.0)
+        return max((e.end for e in self), default=0.0)
 
     def save(self, path: str | Path) -> Path:
         """Write the trace in the format that Chrome's `about:tracing` and Perfetto open."""
@@ -159,28 +142,10 @@ class Trace(Sequence[Event]):
         """The trace as Chrome's trace-event format: complete events, times in microseconds."""
         events: list[dict[str, Any]] = []
         for rank in range(self.size):
-            events.append(
-                {
-                    "ph": "M",
-                    "name": "process_name",
-                    "pid": rank,
-                    "tid": 0,
-                    "ts": 0,
-                    "args": {"name": f"rank {rank}"},
-                }
-            )
+            events.append(_named("process_name", rank, 0, f"rank {rank}"))
             for lane, name in enumerate(("rank", "communication thread")):
-                events.append(
-                    {
-                        "ph": "M",
-                        "name": "thread_name",
-                        "pid": rank,
-                        "tid": lane,
-                        "ts": 0,
-                        "args": {"name": name},
-                    }
-                )
-        for e in self._events:
+                events.append(_named("thread_name", rank, lane, name))
+        for e in self:
             events.append(
                 {
                     "ph": "X",
@@ -194,6 +159,11 @@ class Trace(Sequence[Event]):
                 }
             )
         return {"traceEvents": events, "displayTimeUnit": "ms"}
+
+
+def _named(what: str, rank: int, lane: int, name: str) -> dict[str, Any]:
+    """A row's name, as Chrome's format has it."""
+    return {"ph": "M", "name": what, "pid": rank, "tid": lane, "ts": 0, "args": {"name": name}}
 
 
 def with_computing(events: Iterable[Event], spans: Sequence[tuple[float, float]]) -> list[Event]:

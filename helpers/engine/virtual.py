@@ -20,9 +20,11 @@ from helpers.engine.copies import Copies, RandomStates
 from helpers.engine.deadlock import State, duration, place_lines, rank_words, sentences, tell
 from helpers.engine.errors import Deadlock, RankFailed, RunError, RunInterrupted, RunTimeout
 from helpers.engine.hosts.network import Bandwidth, Network, bytes_a_second
+from helpers.engine.rank import describe_failure
+from helpers.engine.report import raised, said
 from helpers.engine.scheduler import Scheduler, Task
 from helpers.engine.trace import RankStats, Results, Stats, Trace
-from helpers.engine.virtual_comm import Lane, VirtualComm, World
+from helpers.engine.virtual_comm import VirtualComm, World
 from helpers.engine.virtual_links import Hosts
 
 _active: list[VirtualRun] = []
@@ -96,7 +98,7 @@ class VirtualRun:
         self._world = World(self._scheduler, ranks, latency, bandwidth, hosts)
         self._comms = [VirtualComm(rank, self._world) for rank in range(ranks)]
         for rank, comm in enumerate(self._comms):
-            comm.task = Lane(rank, 0, 0.0, partial(self._body, comm))
+            comm.task = Task(rank, 0, 0.0, partial(self._body, comm))
         self._values: list[Any] = [None] * ranks
         self._written = [io.StringIO() for _ in range(ranks)]
         self._streams: list[tuple[Any, Any]] = [(text, text) for text in self._written]
@@ -174,19 +176,15 @@ class VirtualRun:
 
     def _failed(self, task: Task, error: BaseException) -> RankFailed:
         error.__traceback__ = places.without_engine(error.__traceback__)
-        kind, message = type(error).__name__, _text(error)
-        assert isinstance(task, Lane)
-        where = f" in its background {task.doing}" if task.lane else ""
-        report = (
-            f"Rank {task.rank} of {self.size} raised {kind}{where}"
-            f"{': ' if message else ''}{message}\n"
-            + places.clean_traceback(error, f"Traceback of rank {task.rank}")
-        )
+        failure = describe_failure(error)
+        where = f" (in its background {task.doing})" if task.lane else ""
+        report = f"Rank {task.rank} of {self.size} raised {said(failure)}{where}\n"
+        report += raised(task.rank, failure)
         states = self._states()
         others = [s for s in states if s.rank != task.rank and (s.waits or s.doing == "returned")]
         if others:
             report += f"\nThat was at {duration(task.clock)}; {sentences(others, states)}."
-        failed = RankFailed(report, task.rank, kind, message)
+        failed = RankFailed(report, task.rank, failure.kind, failure.message)
         failed.__cause__ = error
         return failed
 
@@ -226,10 +224,3 @@ def _state(comm: VirtualComm, frames: dict[Task, FrameType | None], current: Tas
         place = places.place(frames.get(task))
         told.append(replace(state, place=place, background=told[0] if told else None))
     return told[-1]
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # whatever the exception's own class does
-        return "(its text cannot be shown)"

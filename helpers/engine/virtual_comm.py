@@ -42,95 +42,27 @@ class World:
 class Meeting(Pending):
     """A barrier, or a call of shared(): done when every rank has come."""
 
-    __slots__ = ("buffers", "come", "header")
-
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, comm: VirtualComm) -> None:
+        super().__init__(comm)
         self.come: list[int] = []
         self.header: tensors.Header | None = None
         self.buffers: list[torch.Tensor] = []
 
 
-class Lane(Task):
-    """A task with what its comm keeps: messages that nobody has waited for, and its jobs."""
-
-    def __init__(self, rank: int, lane: int, clock: float, body: Callable[[], None]) -> None:
-        super().__init__(rank, lane, clock, body)
-        self.unwaited: dict[int, Message] = {}
-        self.doing = ""
-        self.ended = False
-
-
-class Request:
-    """A communication under way, as rank code sees it."""
-
-    def __init__(self, comm: VirtualComm, pending: Pending) -> None:
-        self.comm, self.pending = comm, pending
-
-    def done(self) -> bool:
-        """Whether `wait` would return at once. Asked again and again, it lets the others go on."""
-        task = self.comm.running()
-        pending = self.pending
-        if not due(pending, task) and pending.looked_at == task.clock:
-            self.comm.world.scheduler.let_others(task, pending.done_at)
-        pending.looked_at = task.clock
-        return due(pending, task)
-
-
-def due(pending: Pending, task: Task) -> bool:
-    """Whether something is done by the time on a task's clock."""
-    return pending.done_at is not None and pending.done_at <= task.clock
-
-
-class SendRequest(Request):
-    """A message on its way; done once it has been received."""
-
-    def wait(self) -> None:
-        """Block until the receiver has taken the message."""
-        comm, message = self.comm, self.pending
-        assert isinstance(message, Message)
-        comm.running().unwaited.pop(id(message), None)
-        comm.wait_sent(message)
-
-
-class ReceiveRequest(Request):
-    """A message asked for."""
-
-    def wait(self) -> Any:
-        """The tensor. Raises ValueError where it does not fit `into`."""
-        asked = self.pending
-        assert isinstance(asked, Asked)
-        comm, label = self.comm, f"receive from {asked.peer}"
-        comm.wait_for(asked, State(comm.rank, "receiving", asked.peer), label, asked.peer)
-        return comm.take(asked)
-
-
 class VirtualCall(Pending):
     """A background function, from its call to its end."""
 
-    __slots__ = ("args", "begun", "fn", "value")
-
-    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], begun: float) -> None:
-        super().__init__()
-        self.fn, self.args, self.begun = fn, args, begun
+    def __init__(self, comm: VirtualComm, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        super().__init__(comm)
+        self.fn, self.args = fn, args
+        self.name = str(getattr(fn, "__name__", type(fn).__name__))
         self.value: Any = None
-
-    @property
-    def name(self) -> str:
-        """What the function is called."""
-        return str(getattr(self.fn, "__name__", type(self.fn).__name__))
-
-
-class JobRequest(Request):
-    """A background function under way."""
 
     def wait(self) -> Any:
         """The function's value."""
-        job = self.pending
-        assert isinstance(job, VirtualCall)
-        state = State(self.comm.rank, "background", what=job.name)
-        self.comm.wait_for(job, state, f"wait for {job.name}")
-        return job.value
+        state = State(self.comm.rank, "background", what=self.name)
+        self.comm.wait_for(self, state, f"wait for {self.name}")
+        return self.value
 
 
 class VirtualComm(Comm):
@@ -142,7 +74,7 @@ class VirtualComm(Comm):
         self.rank = rank
         self.size = world.size
         self.world = world
-        self.task: Lane
+        self.task: Task
         self._meetings = {"barrier": 0, "shared": 0}
         self._behind: VirtualComm | None = None
         self._jobs: deque[VirtualCall] = deque()
@@ -151,23 +83,21 @@ class VirtualComm(Comm):
     def hosts(self) -> tuple[int, ...]:
         return self.world.hosts
 
-    def isend(self, tensor: Any, to: int) -> SendRequest:
+    def isend(self, tensor: Any, to: int) -> Message:
         task = self.running()
         to = self.peer(to, "sends to")
-        if isinstance(tensor, tensors.Packed):
-            return self._post(task, to, tensor.header, tensor.data)
-        header, data = tensors.snapshot(tensor)
-        return self._post(task, to, header, data)
-
-    def _post(self, task: Lane, to: int, header: tensors.Header, data: Any) -> SendRequest:
-        message = self.world.links.send(task, to, header, data)
+        packed = isinstance(tensor, tensors.Packed)
+        header, data = (tensor.header, tensor.data) if packed else tensors.snapshot(tensor)
+        message = Message(self, header, data, to)
         task.unwaited[id(message)] = message
-        return SendRequest(self, message)
+        self.world.links.send(task, message)
+        return message
 
-    def irecv(self, source: int, into: Any = None) -> ReceiveRequest:
+    def irecv(self, source: int, into: Any = None) -> Asked:
         task = self.running()
-        source = self.peer(source, "receives from")
-        return ReceiveRequest(self, self.world.links.ask(task, source, into))
+        asked = Asked(self, self.peer(source, "receives from"), into, task.clock)
+        self.world.links.ask(task, asked)
+        return asked
 
     def time(self) -> float:
         return self.running().clock
@@ -213,20 +143,20 @@ class VirtualComm(Comm):
         self.wait_for(meeting, State(self.rank, "shared"), "shared")
         return list(meeting.buffers)
 
-    def background(self, fn: Callable[..., Any], *args: Any) -> JobRequest:
+    def background(self, fn: Callable[..., Any], *args: Any) -> VirtualCall:
         task = self.running()
         if task.lane:
             raise RuntimeError("A function on the communication thread cannot start another there.")
         if self._behind is None:
             self._behind = VirtualComm(self.rank, self.world)
-            self._behind.task = Lane(self.rank, 1, task.clock, self._work)
-        job, lane = VirtualCall(fn, args, task.clock), self._behind.task
+            self._behind.task = Task(self.rank, 1, task.clock, self._work)
+        job, lane = VirtualCall(self, fn, args), self._behind.task
         self._jobs.append(job)
         if lane.thread is None:
             self.world.scheduler.start(lane)
         elif lane.state is not None and lane.state.doing == "idle":
             self.world.scheduler.wake(lane, task.clock)
-        return JobRequest(self, job)
+        return job
 
     def _work(self) -> None:
         """What the communication thread does: the background functions, one after the other."""
@@ -247,18 +177,17 @@ class VirtualComm(Comm):
         task = self.task
         task.ended = True
         if self._jobs:
-            JobRequest(self, self._jobs[-1]).wait()
+            self._jobs[-1].wait()
         for message in list(task.unwaited.values()):
             self.wait_sent(message)
-        task.unwaited.clear()
         task.ended = False
 
     @property
-    def behind(self) -> Lane | None:
+    def behind(self) -> Task | None:
         """The communication thread's task, where there is one."""
         return None if self._behind is None else self._behind.task
 
-    def running(self) -> Lane:
+    def running(self) -> Task:
         """This comm's task. Raises RuntimeError where another thread calls."""
         task, scheduler = self.task, self.world.scheduler
         if scheduler.current is task and threading.get_ident() == task.ident:
@@ -293,9 +222,10 @@ class VirtualComm(Comm):
     def wait_sent(self, message: Message) -> None:
         """Wait until a message is received: waiting, but for the time in which it is under way."""
         task = self.running()
+        task.unwaited.pop(id(message), None)
         to, nbytes = message.peer, message.header.nbytes
         begin, label = task.clock, f"send to {to}"
-        if not due(message, task):
+        if not message.due(task):
             self._until(message, task, State(self.rank, "sending", to, nbytes, ended=task.ended))
             end = task.clock
             moving = max(begin, message.start)
@@ -304,8 +234,10 @@ class VirtualComm(Comm):
             self._event("sending", moving, arrived, label, to, nbytes)
             self._event("waiting", arrived, end, label, to, nbytes)
 
-    def take(self, asked: Asked) -> Any:
-        """The tensor of a message that has been received, the same each time."""
+    def wait_received(self, asked: Asked) -> Any:
+        """The tensor that was asked for, the same each time."""
+        state = State(self.rank, "receiving", asked.peer)
+        self.wait_for(asked, state, f"receive from {asked.peer}", asked.peer)
         message = asked.message
         if message is None:
             return asked.value
@@ -321,7 +253,7 @@ class VirtualComm(Comm):
         asked.message = message.data = None
         return asked.value
 
-    def _until(self, pending: Pending, task: Lane, state: State) -> None:
+    def _until(self, pending: Pending, task: Task, state: State) -> None:
         scheduler = self.world.scheduler
         if pending.done_at is None:
             pending.waiters.append(task)
@@ -333,7 +265,7 @@ class VirtualComm(Comm):
         task = self.running()
         number = self._meetings[kind]
         self._meetings[kind] += 1
-        meeting = self.world.meetings.setdefault((kind, task.lane, number), Meeting())
+        meeting = self.world.meetings.setdefault((kind, task.lane, number), Meeting(self))
         meeting.come.append(self.rank)
         if len(meeting.come) == self.size:
             del self.world.meetings[kind, task.lane, number]

@@ -25,11 +25,13 @@ from helpers.engine.tensors import Header
 
 
 class Pending:
-    """Something that is done at a virtual time. done_at: None while that is not known yet."""
+    """Something that is done at a virtual time. done_at: None while that is not known yet.
 
-    __slots__ = ("done_at", "looked_at", "waiters")
+    comm: that of the rank that has begun it.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, comm: Any) -> None:
+        self.comm = comm
         self.done_at: float | None = None
         self.looked_at = -1.0
         self.waiters: list[Task] = []
@@ -40,28 +42,44 @@ class Pending:
         for task in self.waiters:
             scheduler.wake(task, clock)
 
+    def due(self, task: Task) -> bool:
+        """Whether it is done by the time on a task's clock."""
+        return self.done_at is not None and self.done_at <= task.clock
+
+    def done(self) -> bool:
+        """Whether `wait` would return at once. Asked again and again, it lets the others go on."""
+        task = self.comm.running()
+        if not self.due(task) and self.looked_at == task.clock:
+            self.comm.world.scheduler.let_others(task, self.done_at)
+        self.looked_at = task.clock
+        return self.due(task)
+
 
 class Message(Pending):
     """A tensor on its way; done when it is received. start, arrival: virtual seconds."""
 
-    __slots__ = ("arrival", "data", "header", "peer", "start")
-
-    def __init__(self, header: Header, data: Any, peer: int, start: float, arrival: float) -> None:
-        super().__init__()
+    def __init__(self, comm: Any, header: Header, data: Any, peer: int) -> None:
+        super().__init__(comm)
         self.header, self.data, self.peer = header, data, peer
-        self.start, self.arrival = start, arrival
+        self.start = self.arrival = 0.0
+
+    def wait(self) -> None:
+        """Block until the receiver has taken the message."""
+        self.comm.wait_sent(self)
 
 
 class Asked(Pending):
     """A receive that has begun at a virtual time; done when its message is received."""
 
-    __slots__ = ("begun", "into", "message", "peer", "value")
-
-    def __init__(self, peer: int, into: Any, begun: float) -> None:
-        super().__init__()
+    def __init__(self, comm: Any, peer: int, into: Any, begun: float) -> None:
+        super().__init__(comm)
         self.peer, self.into, self.begun = peer, into, begun
         self.message: Message | None = None
         self.value: Any = None
+
+    def wait(self) -> Any:
+        """The tensor. Raises ValueError where it does not fit `into`."""
+        return self.comm.wait_received(self)
 
 
 class Hosts(NamedTuple):
@@ -125,26 +143,25 @@ class Links:
         self._sent: dict[tuple[int, int, int], deque[Message]] = defaultdict(deque)
         self._asked: dict[tuple[int, int, int], deque[Asked]] = defaultdict(deque)
 
-    def send(self, task: Task, to: int, header: Header, data: Any) -> Message:
+    def send(self, task: Task, message: Message) -> None:
         """Put a message on the links at the task's clock."""
-        rank = task.rank
+        rank, to, nbytes = task.rank, message.peer, message.header.nbytes
         if self.hosts is None:
-            start = max(task.clock, self._out_free[rank], self._in_free[to])
-            wire = header.nbytes / self.bandwidth
-            self._out_free[rank] = self._in_free[to] = start + wire
-            arrival = start + self.latency + wire
+            message.start = max(task.clock, self._out_free[rank], self._in_free[to])
+            through = message.start + nbytes / self.bandwidth
+            self._out_free[rank] = self._in_free[to] = through
+            message.arrival = through + self.latency
         else:
-            start, arrival = self._between_hosts(self.hosts, task.clock, rank, to, header.nbytes)
-        self.sent[rank][to] += header.nbytes
+            found = self._between_hosts(self.hosts, task.clock, rank, to, nbytes)
+            message.start, message.arrival = found
+        self.sent[rank][to] += nbytes
         self.messages[rank] += 1
-        message = Message(header, data, to, start, arrival)
         key = (rank, to, task.lane)
         asked = self._asked.get(key)
         if asked:
             self._receive(message, asked.popleft())
         else:
             self._sent[key].append(message)
-        return message
 
     def _between_hosts(
         self, hosts: Hosts, now: float, rank: int, to: int, nbytes: int
@@ -167,16 +184,14 @@ class Links:
         self._switch_free = max(now, self._switch_free) + nbytes / hosts.switch
         return start, max(start + long, start + longer, self._switch_free) + self.latency
 
-    def ask(self, task: Task, source: int, into: Any) -> Asked:
-        """Begin to receive at the task's clock."""
-        asked = Asked(source, into, task.clock)
-        key = (source, task.rank, task.lane)
+    def ask(self, task: Task, asked: Asked) -> None:
+        """Begin to receive."""
+        key = (asked.peer, task.rank, task.lane)
         sent = self._sent.get(key)
         if sent:
             self._receive(sent.popleft(), asked)
         else:
             self._asked[key].append(asked)
-        return asked
 
     def _receive(self, message: Message, asked: Asked) -> None:
         received = max(message.arrival, asked.begun)

@@ -27,8 +27,6 @@ STILL_SECONDS = 1.0
 LATE_SECONDS = 0.5  # between two looks: who looks so late was held up, and the others perhaps too
 # Running or waiting for a processor, for a disk, stopped, traced: all may go on by themselves.
 _CAN_GO_ON = "RDTt"
-TELLS_ENDINGS = os.path.exists("/proc/self/stat")
-_PF_EXITING = 0x4  # set before a process's connections are closed
 _DEADLOCK_SECONDS = 0.2
 
 
@@ -141,15 +139,6 @@ def can_go_on(pid: int) -> bool:
             if stat.read_text().rpartition(")")[2].split()[0] in _CAN_GO_ON:
                 return True
     return False
-
-
-def is_ending(pid: int) -> bool:
-    """Whether a process is about to end, or has ended and nobody has waited for it yet."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return fields[0] in "ZX" or bool(int(fields[6]) & _PF_EXITING)
-    except (OSError, IndexError):
-        return False
 
 
 class Run(Protocol):

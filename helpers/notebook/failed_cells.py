@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import linecache
 import re
 import symtable
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -23,9 +22,6 @@ _TIMING = re.compile(r"\A\s*%%(time|timeit|capture|prun)\b[^\n]*\n")
 _DEFINES = re.compile(
     r"^(?:(?:async\s+)?def|class)\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=(?!=)", re.MULTILINE
 )
-
-
-_SYNTAX = re.compile(r", line (\d+)\)$")
 
 
 @dataclass(frozen=True)
@@ -73,20 +69,6 @@ class Cells:
                 number = result.execution_count
                 self.failed[name] = Failed(name, before[name], _why(error), number)
 
-    def look_back(self, sources: Sequence[str], raised: Mapping[int, Mapping[str, Any]]) -> None:
-        """The cells that have run so far. raised: IPython's account of those that failed.
-
-        Whether one of them did define a name is told by the text that the function is from.
-        """
-        for number, source in enumerate(sources):
-            for name in defined(source):
-                self.failed.pop(name, None)
-                value, told = self.names.get(name), raised.get(number)
-                if told and callable(value) and not _is_from(value, source):
-                    line = _SYNTAX.search(str(told["evalue"]))
-                    why = f"{told['ename']} at line {line[1]}" if line else told["ename"]
-                    self.failed[name] = Failed(name, value, why, number)
-
     def behind(self, function: Any, called: str = "") -> Failed | None:
         """The failed cell that a function is not from; None where all that it uses is up to date.
 
@@ -127,16 +109,6 @@ def defined(source: str) -> set[str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {name for found in _DEFINES.findall(text) for name in found if name}
     return {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()}
-
-
-def _is_from(value: Any, source: str) -> bool:
-    """Whether a function, or one of a class, stands in the cell with this source."""
-    from IPython.core.inputtransformer2 import TransformerManager
-
-    parts = [value, *(vars(value).values() if isinstance(value, type) else ())]
-    files = {part.__code__.co_filename for part in parts if hasattr(part, "__code__")}
-    cell = TransformerManager().transform_cell(source).strip()
-    return any("".join(linecache.getlines(file)).strip() == cell for file in files)
 
 
 def _used(function: Any, names: Mapping[str, Any]) -> Iterator[Any]:
@@ -185,8 +157,6 @@ def watch() -> None:
     if shell is None or (_watched is not None and _watched.names is shell.user_ns):
         return
     _watched = Cells(shell.user_ns)
-    history = shell.history_manager
-    _watched.look_back([*history.input_hist_raw], getattr(history, "exceptions", {}))
     shell.events.register("pre_run_cell", _watched.begin)
     shell.events.register("post_run_cell", _watched.end)
 

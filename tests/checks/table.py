@@ -14,7 +14,7 @@ import pytest
 from helpers.checks.judging import is_right, judge, judge_all
 from helpers.checks.observe import observe
 from helpers.checks.spec import Case, Exercise, Observation, Verdict, WrongAnswer
-from helpers.engine.server import PRELOAD
+from helpers.engine.launch import PRELOAD
 
 # Seconds for one case: TensorFlow takes a while for each graph.
 LIMIT = {"torch": 8.0, "tensorflow": 28.0}

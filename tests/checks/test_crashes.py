@@ -12,14 +12,13 @@ import pytest
 from helpers.checks import find
 from helpers.checks.judging import judge_all
 from helpers.checks.spec import Case, Observation, Verdict
-from helpers.lessons.cluster.algorithms.crashes import OUTCOMES, Disk, crashes
+from helpers.lessons.cluster.algorithms.crashes import crashes
 from helpers.lessons.cluster.algorithms.files import RealFolder
 from helpers.lessons.cluster.exercises.crashes import (
     Folder,
     Noted,
     crashed,
     files_on,
-    stops,
     text_of,
 )
 
@@ -56,15 +55,6 @@ def test_what_is_found_is_what_a_function_leaves_that_really_stops_there() -> No
             for crash in crashes(lambda disk, does=does: does(disk, name, data.encode()), before)
         ]
         assert seen(does)["found"] == told, which
-
-
-def test_it_is_stopped_before_and_after_each_operation_and_within_a_write() -> None:
-    value = seen(EXERCISE.reference)
-    assert [each[0] for each in value["done"]] == ["write", "sync", "rename", "sync_names"]
-    assert stops(value["done"]) == [0, 7, 13, 14, 15, 16]
-    assert [at for at, _ in value["again"]] == stops(value["done"])
-    assert value["found"][-1][:2] == [16, OUTCOMES[-1]]
-    assert len(value["found"]) == 17 * len(OUTCOMES)
 
 
 @pytest.mark.parametrize(
@@ -199,11 +189,3 @@ def test_the_number_of_a_process_in_the_files_own_name_stays_as_it_is() -> None:
     case = Case("", (({}, f"part-{number}", "new", "later", "other"),))
     for write in (EXERCISE.reference, clears_its_own):
         assert EXERCISE.claim(case, crashed(write, case)) is None
-
-
-def test_a_name_that_is_lost_is_shown_as_it_was_found() -> None:
-    disk = Disk({"a": b"old"})
-    disk.write("a.tmp", b"new")
-    disk.rename("a.tmp", "a")
-    assert files_on(disk.after("names alone")) == [["a", ""]]
-    assert files_on(disk.after("zeros")) == [["a", "\0\0\0"]]

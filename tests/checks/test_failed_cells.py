@@ -98,27 +98,6 @@ def test_a_cell_that_failed_says_nothing_of_what_it_did_define_or_does_not(book:
         assert book.said() == "", cell
 
 
-def test_cells_that_ran_before_the_course_was_imported_are_looked_at(book: Book) -> None:
-    book.shell.events.unregister("pre_run_cell", book.cells.begin)
-    book.shell.events.unregister("post_run_cell", book.cells.end)
-    history = book.shell.history_manager
-    assert history is not None
-
-    def said_after(*cells: str) -> str:
-        book.run(*cells)
-        book.cells.failed.clear()
-        book.cells.look_back([*history.input_hist_raw], history.exceptions)
-        return book.said()
-
-    assert said_after(INNER, GOOD) == ""
-    assert "cell [3], did not run to its end (SyntaxError at line 1)" in said_after(
-        "def fit(: pass"
-    )
-    assert said_after(GOOD) == ""
-    assert said_after("def fit(sizes, seconds):\n    return 1, 2\n\nfit(1)") == ""
-    assert "cell [6], did not run to its end (ZeroDivisionError)" in said_after("fit = 1 / 0")
-
-
 def test_what_a_function_uses_counts_too(book: Book) -> None:
     book.run(
         "import functools",

@@ -3,18 +3,12 @@ they lead to is passed by the solutions."""
 
 from __future__ import annotations
 
-import ast
-import contextlib
 import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import nbformat
-import pytest
-
-from helpers.checks import find
-from helpers.checks.judging import judge
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 CAPSTONE = "18_capstone.ipynb"
@@ -66,36 +60,3 @@ def leads_to_what_passed(number: str, name: str, anchor: str) -> None:
     assert f'helpers.check("{number}"' in check.source
     shown = "".join(str(o.get("data", {}).get("text/plain", "")) for o in check.outputs)
     assert f"✓ Exercise {number}" in shown and ": passed" in shown
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("number", sorted({number for number, _, _ in links()}))
-def test_its_check_passes_the_solutions_own_function(number: str) -> None:
-    exercise = find(number)
-    if exercise.framework != "torch":
-        pytest.skip(f"{number} needs {exercise.framework}: the tests of its own lesson load that")
-    (name,) = {name for each, name, _ in links() if each == number}
-    scope: dict[str, Any] = {}
-    for cell in cells(name).values():
-        if cell.cell_type == "code":
-            _define(cell.source, scope)
-        if cell.id == f"exercise-{number.replace('.', '-')}":
-            break
-    for case in exercise.cases(5):
-        verdict = judge(exercise, case, exercise.drive(scope[exercise.function], case))
-        assert verdict.status == "passed", verdict.hint
-
-
-def _define(source: str, scope: dict[str, Any]) -> None:
-    """What a cell defines, without what it runs: imports, functions, classes, constants, and whose
-    of two functions is taken. What needs a result of a run is left out."""
-    kept = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
-    for one in ast.parse(source).body:
-        if isinstance(one, kept) or (isinstance(one, ast.Assign) and _is_plain(one.value)):
-            with contextlib.suppress(NameError):
-                exec(ast.unparse(one), scope)
-
-
-def _is_plain(value: ast.expr) -> bool:
-    """A constant, or a choice between a learner's function and the course's."""
-    return isinstance(value, ast.Constant) or ast.unparse(value).startswith("helpers.mine_or_yours")

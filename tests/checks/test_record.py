@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -55,44 +53,6 @@ def test_what_has_passed_stays_passed(kept: Path) -> None:
         assert record.load(kept).answers["02.1"] == record.Answer(first, status)
     two = standings(record.load(kept))["02"]
     assert (two.done, two.points, two.slipped) == (1, TWO[0].points, ["02.1"])
-
-
-COPIED = shutil.ignore_patterns("__pycache__", "algorithms", "grade", "experiments", "figures")
-CHECKED = """\
-from helpers.notebook import record
-from helpers.rooms import index
-from helpers.course.setup.places import ROOT
-
-assert ROOT.name == "course" and record.note("02.1", "passed", index()["02"])
-"""
-
-
-def in_copy(course: Path, *words: str) -> str:
-    """What a copy of the course says."""
-    command = [sys.executable, "-P", *words]
-    environment = {**os.environ, "PYTHONPATH": str(course), "PYTHONDONTWRITEBYTECODE": "1"}
-    told = subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True)
-    assert told.returncode == 0, told.stderr
-    return told.stdout
-
-
-@pytest.mark.real
-@pytest.mark.thorough
-def test_it_outlives_an_update_a_rebuilt_lesson_and_a_moved_folder(
-    kept: Path, tmp_path: Path
-) -> None:
-    course, moved = tmp_path / "course", tmp_path / "moved" / "to"
-    shutil.copytree(places.ROOT / "helpers", course / "helpers", ignore=COPIED)
-    in_copy(course, "-c", CHECKED)
-    shutil.rmtree(course)  # what is there is another copy now, with a lesson as it was built
-    shutil.copytree(places.ROOT / "helpers", course / "helpers", ignore=COPIED)
-    (course / "lessons").mkdir()
-    shutil.copy(places.ROOT / "lessons" / "02_messages.ipynb", course / "lessons")
-    moved.parent.mkdir()
-    course.rename(moved)
-    told = json.loads(in_copy(moved, "-m", "helpers.course.cli", "progress", "--json"))
-    assert told["total"]["done"] == 1 and told["file"] == str(kept)
-    assert told["next"]["exercise"] == "02.2"
 
 
 def test_points_are_todays_and_what_is_gone_does_not_count(kept: Path) -> None:

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from helpers.checks import everything, find
-from helpers.course.paths import RECORDER
+from helpers.commands.paths import RECORDER
 from tests.checks import verdicts
-from tests.checks.mutants import mutants, needed
-from tests.checks.verdicts import Row, differences, passing, plain, read, rows, write
+from tests.checks.mutants import mutants
+from tests.checks.verdicts import Row, differences, passing, plain, read, write
 
 TOLD: list[Row] = [
     ("02.2", "mutant", "tree: 1 → 2", 0, "passed", "", "Passed."),
@@ -48,34 +47,6 @@ def test_mutants_have_one_thing_exchanged_and_work() -> None:
     } <= names  # fmt: skip
     assert made["sums: 2 → 3"](1, 2) == sums(1, 2) + 2
     assert made["sums: total -= 1 → pass"](-9, 2) == sums(-9, 2) + 1
-
-
-@pytest.mark.parametrize("number", ["02.1", "06.1", "12.4"])
-def test_of_functions_classes_and_what_a_spec_hands_on_to(number: str) -> None:
-    reference = find(number).reference
-    assert next(mutants(reference), None) is not None
-    if number == "12.4":
-        assert {"reference", "add_halo"} <= {part.name for part in needed(reference)}
-
-
-def test_every_exercise_but_two_has_mutants() -> None:
-    without = [e.number for e in everything() if not any(True for _ in mutants(e.reference))]
-    assert set(without) <= {"01.4", "18.1"}
-
-
-def test_rows_of_an_exercise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "SEEDS", (0,))
-    made = [mutant for mutant in mutants(find("02.1").reference) if "cuts" in mutant.name]
-    monkeypatch.setattr(verdicts, "mutants", lambda reference: made[:4])  # all come to an end
-    exercise = find("02.1")
-    found = [row for row in rows(exercise, 0) if row is not None]
-    kinds = [row[1] for row in found]
-    assert kinds[:2] == ["reference", "stub"] and kinds.count("wrong") == len(exercise.wrong)
-    assert {row[4] for row in found if row[1] == "right"} == {"passed"}
-    assert {row[4] for row in found if row[1] == "wrong"} == {"wrong"}
-    assert {row[4] for row in found if row[1] == "mutant"} == {"wrong"}
-    later = [row for row in rows(exercise, 2) if row is not None]
-    assert later[: len(exercise.wrong)] == found[2 : 2 + len(exercise.wrong)]
 
 
 @pytest.mark.parametrize("name", ["told.jsonl", "told.jsonl.xz"])

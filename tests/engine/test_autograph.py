@@ -50,23 +50,3 @@ def test_what_is_kept_in_memory_is_a_module_whose_text_is_found() -> None:
     assert module.f(3) == 6 and sys.modules[module.__name__] is module
     assert inspect.getsource(module.f) == PROGRAM
     assert not os.path.exists(file)
-
-
-@pytest.mark.parametrize("before", [False, True])
-def test_the_loader_is_changed_whenever_it_is_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bool
-) -> None:
-    (tmp_path / "some_loader.py").write_text("def load_source():\n    return 'a file'\n")
-    monkeypatch.setattr(autograph, "LOADER", "some_loader")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
-    imported = __import__("some_loader") if before else None
-    monkeypatch.setattr(
-        sys, "meta_path", [f for f in sys.meta_path if not isinstance(f, autograph._Finder)]
-    )
-    autograph.keep_in_memory()
-    autograph.keep_in_memory()
-    imported = imported or __import__("some_loader")
-    assert imported.load_source is autograph.load_source
-    assert not any(isinstance(finder, autograph._Finder) for finder in sys.meta_path)
-    monkeypatch.delitem(sys.modules, "some_loader")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +12,8 @@ import psutil
 import pytest
 import torch
 
-from helpers.engine.client import client_for
-from helpers.engine.errors import RankDied, RankFailed, RunInterrupted
+from helpers.engine.errors import RankDied
+from helpers.engine.launch import client_for
 from helpers.engine.own_time import Late
 from helpers.engine.processes import call_apart
 
@@ -32,16 +31,6 @@ def test_what_it_returns_comes_back_and_large_tensors_too() -> None:
     assert pid != os.getpid() and threads == 1
     assert torch.equal(large, torch.arange(100_000.0))
     assert below_the_server() == []
-
-
-def raises() -> None:
-    raise KeyError("not here")
-
-
-def test_an_exception_has_its_kind_and_words() -> None:
-    with pytest.raises(RankFailed) as caught:
-        call_apart(raises, "torch", 60.0)
-    assert (caught.value.kind, caught.value.message) == ("KeyError", "'not here'")
 
 
 def forks_and_ends() -> None:
@@ -77,20 +66,3 @@ def test_what_takes_too_long_is_ended(fn: Callable[[], Any], did: str) -> None:
         call_apart(fn, "torch", 0.5)
     assert late.value.how.startswith(did)
     assert below_the_server() == []
-
-
-def test_an_interrupt_ends_it() -> None:
-    call_apart(int, "torch", 60.0)  # the server is there
-
-    def interrupt() -> None:
-        while not below_the_server():
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(RunInterrupted):
-        call_apart(lambda: time.sleep(1000), "torch", 600.0)
-    thread.join()
-    assert below_the_server() == []
-    assert call_apart(lambda: 1, "torch", 60.0) == 1

@@ -82,25 +82,6 @@ def test_values_are_of_the_notebooks_classes(engine: str, cell: dict[str, Any]) 
     assert got[1]["data"].tolist() == [0.0, 1.0, 2.0]
 
 
-def test_arrays_beside_such_values_stay_where_they_are(cell: dict[str, Any]) -> None:
-    source = """
-def shared(comm):
-    own = comm.shared([2])
-    own[comm.rank] += comm.rank
-    return Score(0.0), own
-"""
-    exec(source, cell)
-    first, second = run(cell["shared"], ranks=2, engine="virtual")
-    first[1][1] += 1  # memory that the ranks had in common still is
-    assert second[1][1].tolist() == [2.0, 2.0]
-
-
-def test_what_cannot_be_pickled_comes_back_as_it_is(cell: dict[str, Any]) -> None:
-    exec("def made(comm):\n    return Score(1.0), (x for x in [comm.rank])", cell)
-    values = run(cell["made"], ranks=2, engine="virtual")
-    assert [next(generator) for _, generator in values] == [0, 1]
-
-
 def test_a_class_made_inside_a_rank_comes_back(engine: str, cell: dict[str, Any]) -> None:
     exec(
         "def made(comm):\n    class Own(Score):\n        rank = comm.rank\n    return Own(2.0)",

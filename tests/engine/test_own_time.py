@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -29,7 +28,6 @@ from helpers.engine.own_time import (
 linux = pytest.mark.skipif(sys.platform != "linux", reason="It reads /proc, which is Linux's.")
 ENDLESS = {
     "computes": ("while True: pass", "computed for 0.5 s"),
-    "sleeps": ("import time; time.sleep(600)", "slept, or waited, for 0.5 s"),
     "sleeps in a loop": (
         "import time\nwhile True: time.sleep(0.002)",
         "slept, or waited, for 0.5 s",
@@ -37,12 +35,6 @@ ENDLESS = {
     "is stopped": ("import os; os.kill(os.getpid(), 19)", "slept, or waited, for 0.5 s"),
     "waits for a child that computes": (
         "import os\nif os.fork(): os.wait()\nwhile True: pass",
-        "computed for 0.5 s",
-    ),
-    "plays with another, in turns": (
-        "import os\na, b = os.pipe(), os.pipe()\n"
-        "r, w = (a[0], b[1]) if os.fork() else (b[0], a[1])\n"
-        "os.write(w, b'1')\nwhile True: os.write(w, os.read(r, 1))",
         "computed for 0.5 s",
     ),
     "waits for children that end one after the other": (
@@ -83,7 +75,7 @@ def how_it_ends(limit: Limit) -> str:
         "waits for children that end one after the other",
         *(
             pytest.param(what, marks=pytest.mark.thorough)
-            for what in ("sleeps", "is stopped", "waits for a child that computes")
+            for what in ("is stopped", "waits for a child that computes")
         ),
     ],
 )
@@ -142,30 +134,6 @@ def test_what_is_counted(
     assert (own.computed, own.slept) == (computed, pytest.approx(slept))
 
 
-def test_who_ends_while_somebody_looks_is_not_counted_twice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A child of 90 s that is waited for between the look at its parent and the look at it."""
-    half = Seen(10.0, False, whole=False)
-    Machine(monkeypatch, Seen(100.0, False), half, Seen(100.0, False), Seen(101.0, False))
-    looks = OwnTime._look  # the machine's
-    monkeypatch.undo()
-    monkeypatch.setattr(own_time, "_linux", lambda pids, but: looks(own))
-    monkeypatch.setattr(own_time, "_elsewhere", lambda pids: looks(own))
-    own: Any = None
-    own = OwnTime(lambda: ())
-    own.look()
-    own.look()
-    assert own.computed == 1.0
-
-
-@linux
-def test_where_nobody_is_nobody_sleeps() -> None:
-    own = OwnTime(lambda: ())
-    own.look()
-    assert (own.still, own.slept) == (0, 0.0)
-
-
 def test_the_last_patience_says_that_nothing_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     Machine(monkeypatch, *[Seen(0.0, False)] * 1000, step=1.0)
     limit = Limit(OwnTime(lambda: ()), 2.0)
@@ -186,26 +154,6 @@ def test_where_no_kernel_tells_who_sleeps_an_idle_machine_does(
         own = OwnTime(lambda: ())
         own.look()
         assert own.slept == pytest.approx(slept)
-
-
-def test_threads_that_look_at_each_other_count_as_asleep_to_each_other() -> None:
-    looks, ready = threading.Event(), threading.Event()
-
-    def look() -> None:
-        own = of_others_here()
-        ready.set()
-        while not looks.is_set():
-            own.look()  # it is awake all the time, and does nothing but look
-
-    other = threading.Thread(target=look)
-    other.start()
-    ready.wait()
-    own = of_others_here()
-    before = own.still
-    own.look()
-    looks.set()
-    other.join()
-    assert own.still == before + 1
 
 
 @linux

@@ -240,25 +240,9 @@ def test_a_deadlocks_lines_are_shown() -> None:
     assert caught.value.report.count("# the line at fault") == 2, caught.value.report
 
 
-class Mute(Exception):
-    def __str__(self) -> str:
-        raise KeyError("no text")
-
-
 class Stubborn(Exception):
     def __init__(self, one: int, two: int) -> None:
         super().__init__(one + two)
-
-
-def test_an_exception_without_a_text_is_told_with_its_line() -> None:
-    def fn(comm: Comm) -> None:
-        if comm.rank == 1:
-            raise Mute  # the line at fault
-        comm.barrier()
-
-    with pytest.raises(RankFailed, match="Mute") as caught:
-        run(fn)
-    assert "# the line at fault" in caught.value.report
 
 
 def test_a_value_that_cannot_be_unpickled_names_its_rank() -> None:

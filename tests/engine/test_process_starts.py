@@ -12,9 +12,9 @@ import pytest
 import torch
 from descriptors import open_descriptors
 
-from helpers.engine.client import Client, client_for, close_all
 from helpers.engine.comm import Comm
 from helpers.engine.errors import RankDied, RunError, RunInterrupted, RunTimeout
+from helpers.engine.launch import Client, client_for
 from tests.engine.test_process_failures import everything_below, remember_others, run
 
 pytestmark = pytest.mark.real
@@ -32,7 +32,7 @@ def test_an_interrupt_before_the_ranks_start_leaves_nothing(
         raise KeyboardInterrupt
 
     run(lambda comm: comm.rank)
-    close_all()
+    client_for("torch").destroy()
     before = open_descriptors()
     run(lambda comm: comm.rank)
     monkeypatch.setattr(Client, "start", interrupted)
@@ -61,8 +61,8 @@ def test_ranks_that_cannot_be_forked_are_told() -> None:
         run(lambda comm: comm.rank, ranks=8)
     assert everything_below() == []
     assert open_descriptors() <= before
-    assert client_for("torch").process.pid != server
     assert list(run(lambda comm: comm.rank)) == [0, 1]
+    assert client_for("torch").process.pid != server
 
 
 def forks_and_is_killed(comm: Comm) -> None:

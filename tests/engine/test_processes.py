@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -30,26 +29,6 @@ every_engine = pytest.mark.parametrize("engine", ["processes", "virtual"])
 # --- what comes back -------------------------------------------------------------------------
 
 
-def test_values_come_back_in_rank_order() -> None:
-    for ranks in (1, 3):
-        results = run(lambda comm, x: (comm.rank, comm.size, x), "same", ranks=ranks)
-        assert list(results) == [(rank, ranks, "same") for rank in range(ranks)]
-
-
-def test_closures_lambdas_and_classes_made_here_work() -> None:
-    scale = 3
-
-    class Point:
-        def __init__(self, x: int) -> None:
-            self.x = x
-
-    def fn(comm: Comm, make: Callable[[int], int]) -> Any:
-        return Point(make(comm.rank) * scale)
-
-    points = run(fn, lambda rank: rank + 1)
-    assert [point.x for point in points] == [3, 6]
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.bool])
 def test_tensors_of_every_kind_come_back_and_can_be_written_to(dtype: torch.dtype) -> None:
     tensor = torch.arange(300_000).remainder(7).to(dtype)
@@ -71,14 +50,6 @@ def test_big_arguments_are_each_ranks_own(engine: str) -> None:
 
     assert list(run(fn, tensor, ranks=3, engine=engine)) == [200_000.0, 400_000.0, 600_000.0]
     assert float(tensor.sum()) == 200_000.0
-
-
-def test_big_values_do_not_go_through_the_pickle() -> None:
-    from helpers.engine.wire import pack_value
-
-    parcel = pack_value({"w": torch.ones(1_000_000), "a": np.ones(1_000_000)})
-    assert len(parcel.head) < 10_000 and parcel.fd is not None
-    parcel.close()
 
 
 def test_output_is_collected_by_rank_and_shown_in_order(capsys: Any) -> None:
@@ -284,11 +255,3 @@ def test_the_trace_tells_computing_sending_and_waiting() -> None:
     labels = {(event.rank, event.label) for event in trace}
     assert {(0, "send to 1"), (1, "receive from 0")} <= labels
     assert all(0 <= event.start <= event.end for event in trace)
-
-
-def test_what_optimizers_import_is_loaded_between_the_runs() -> None:
-    def loaded(comm: Comm) -> bool:
-        return "torch._dynamo" in sys.modules
-
-    while not all(helpers.run(loaded, ranks=2)):
-        time.sleep(0.25)

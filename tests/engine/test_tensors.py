@@ -49,6 +49,7 @@ def test_arrays_come_through(shape, dtype):
     [
         torch.arange(12.0).reshape(3, 4).t(),
         torch.arange(12.0)[::3],
+        torch.arange(4.0)[2::2][:1],
         torch.ones(1).expand(5),
         torch.ones(3, requires_grad=True) * 2,
         torch.nn.Parameter(torch.ones(2)),
@@ -68,6 +69,7 @@ def test_views_and_gradients(tensor):
     [
         np.arange(12).reshape(3, 4).T,
         np.arange(12)[::-2],
+        np.arange(4.0)[2::2][:1],
         np.float64(3.5),
         np.arange(3, dtype=">f4"),
         np.asfortranarray(np.ones((2, 3))),
@@ -76,14 +78,6 @@ def test_views_and_gradients(tensor):
 def test_views_of_arrays_and_other_byte_orders(array):
     for received in (through(array), tensors.snapshot(array)[1]):
         assert np.array_equal(received, array)
-
-
-def test_a_snapshot_does_not_change_with_the_tensor():
-    tensor, array = torch.zeros(3), np.zeros(3)
-    first, second = tensors.snapshot(tensor)[1], tensors.snapshot(array)[1]
-    tensor += 1
-    array += 1
-    assert (first.tolist(), second.tolist()) == ([0, 0, 0], [0, 0, 0])
 
 
 @pytest.mark.parametrize(

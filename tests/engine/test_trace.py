@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.engine.trace import Event, RankStats, Results, Stats, Trace, with_computing
+from helpers.engine.trace import Event, RankStats, Stats, Trace, with_computing
 
 EVENTS = [
     Event(1, "waiting", 0.0, 2.0, "receive from 0", 0),
@@ -55,12 +55,6 @@ def test_stats_by_rank_and_by_field():
     lines = repr(stats).splitlines()
     assert lines[0].split() == ["rank", "bytes", "sent", "messages", "seconds"]
     assert lines[1].split() == ["0", "40", "1", "0.500000"]
-
-
-def test_results_are_a_list_with_more():
-    results = Results([1, 2], Trace([], 2, virtual=True), Stats([]), ["a\n", ""])
-    assert results == [1, 2]
-    assert (results.output, results.trace.virtual) == (["a\n", ""], True)
 
 
 @given(

@@ -89,11 +89,6 @@ def test_ring_all_reduce_takes_what_the_model_says(ranks, nbytes, latency, bandw
     assert all(torch.equal(value, torch.full((length,), float(ranks))) for value in results)
 
 
-def test_sixty_four_ranks_in_a_ring():
-    results = run(ring_all_reduce, torch.ones(640), ranks=64)
-    assert math.isclose(max(results.stats.seconds), 126 * (ALPHA + 40 / BANDWIDTH))
-
-
 def test_a_receiver_that_comes_late_finds_the_message_there():
     def fn(comm):
         if comm.rank == 0:
@@ -127,16 +122,6 @@ def test_a_link_carries_one_message_at_a_time():
     # Rank 3 waits for the link for 2 ms before its own message is under way.
     assert results.trace.seconds(3, "waiting") == pytest.approx(2e-3)
     assert results.trace.seconds(3, "sending") == pytest.approx(1.1e-3)
-
-
-def test_links_are_full_duplex():
-    def fn(comm):
-        request = comm.isend(torch.zeros(250), 1 - comm.rank)
-        comm.recv(1 - comm.rank)
-        request.wait()
-        return comm.time()
-
-    assert all(t == pytest.approx(1.1e-3) for t in run(fn))
 
 
 sends = st.lists(

@@ -7,11 +7,9 @@ import signal
 import time
 
 import pytest
-import torch
 from on_virtual import nothing_is_left, run
 
-from helpers.engine import scheduler
-from helpers.engine.errors import Deadlock, RankFailed, RunInterrupted, RunTimeout
+from helpers.engine.errors import Deadlock, RunInterrupted, RunTimeout
 
 __all__ = ["nothing_is_left"]
 
@@ -116,47 +114,3 @@ def test_what_a_rank_does_when_it_is_ended_still_happens(capsys):
     with pytest.raises(Deadlock):
         run(fn)
     assert capsys.readouterr().out == "rank 0 | closed\nrank 1 | closed\n"
-
-
-def test_many_runs_leave_no_thread_of_any_kind():
-    def fn(comm, bad):
-        value = torch.randn(200, 200) @ torch.randn(200, 200)
-        if bad and comm.rank == 1:
-            raise ValueError
-        comm.barrier()
-        return value.sum()
-
-    def native():
-        return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
-
-    run(fn, False)
-    before = native()
-    for number in range(30):
-        if number % 3 == 0:
-            with pytest.raises(RankFailed):
-                run(fn, True, ranks=4)
-        else:
-            run(fn, False, ranks=4)
-    until = time.monotonic() + 100
-    while native() > before and time.monotonic() < until:
-        time.sleep(0.01)  # a thread that has ended takes a moment to be gone
-    assert native() <= before
-
-
-class Falls:
-    """Raises as it is destroyed, which Python can only tell of."""
-
-    def __init__(self, error):
-        self.error = error
-
-    def __del__(self):
-        raise self.error
-
-
-def test_a_request_to_end_that_comes_in_a_destructor_is_not_told(capfd):
-    with scheduler._silent_in_destructors():
-        Falls(scheduler.Stopped("to end"))
-        Falls(ValueError("its own"))
-    Falls(scheduler.Stopped("after it"))
-    said = capfd.readouterr().err
-    assert "its own" in said and "after it" in said and "to end" not in said

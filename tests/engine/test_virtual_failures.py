@@ -74,18 +74,8 @@ def test_chained_exceptions_are_shown_without_the_engine():
     with pytest.raises(RankFailed) as caught:
         run(fn)
     assert "sends to rank 7, but the ranks are 0 to 1" in caught.value.report
-    assert "direct cause" in caught.value.report
+    assert "It came of: ValueError" in caught.value.report
     assert "comm.py" not in caught.value.report
-
-
-def test_an_exercise_that_is_not_done():
-    def fn(comm):
-        raise NotImplementedError("Exercise 02.1 is not done yet")
-
-    with pytest.raises(RankFailed) as caught:
-        run(fn)
-    assert caught.value.kind == "NotImplementedError"
-    assert caught.value.message == "Exercise 02.1 is not done yet"
 
 
 def test_an_exception_in_background_work_ends_the_run():
@@ -98,7 +88,7 @@ def test_an_exception_in_background_work_ends_the_run():
             comm.background(work)
         comm.recv(1 - comm.rank)
 
-    with pytest.raises(RankFailed, match="raised ValueError in its background work: behind"):
+    with pytest.raises(RankFailed, match=r"raised ValueError: behind \(in its background work\)"):
         run(fn)
 
 
@@ -130,19 +120,6 @@ def test_output_is_shown_when_a_run_fails(capsys):
 def test_misuse_is_told_in_a_sentence(wrong, text):
     with pytest.raises(RankFailed, match=text):
         run(wrong)
-
-
-@pytest.mark.parametrize("into", [torch.zeros(9), torch.zeros(10, dtype=torch.float64)])
-def test_receiving_into_what_does_not_fit(into):
-    def fn(comm):
-        if comm.rank == 0:
-            comm.send(ONES, 1)
-        else:
-            comm.recv(0, into=into)
-
-    with pytest.raises(RankFailed, match=r"rank 0 sent \(10,\) float32, but it is to be") as caught:
-        run(fn)
-    assert caught.value.rank == 1
 
 
 def test_background_work_uses_the_comm_that_it_is_given():

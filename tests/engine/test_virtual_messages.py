@@ -72,20 +72,6 @@ def test_asking_again_and_again_lets_the_others_go_on():
     assert list(run(fn, ranks=3)) == pytest.approx([1 + 2 * one, 1 + one, 1 + 2 * one])
 
 
-def test_two_ranks_that_look_for_each_other_both_go_on():
-    def fn(comm):
-        asked = comm.irecv(1 - comm.rank)
-        if comm.rank:
-            comm.compute(1e-3)
-        sent = comm.isend(torch.ones(1), 1 - comm.rank)
-        while not (asked.done() and sent.done()):
-            pass
-        return comm.time()
-
-    one = ALPHA + 4 / BANDWIDTH
-    assert max(run(fn)) == pytest.approx(1e-3 + one)
-
-
 def test_a_message_to_oneself_goes_by_isend():
     def fn(comm):
         request = comm.isend(torch.ones(2), 0)

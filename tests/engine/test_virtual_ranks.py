@@ -17,24 +17,6 @@ from helpers.engine.errors import RunError
 __all__ = ["nothing_is_left"]
 
 
-def test_what_a_cell_refers_to_is_each_ranks_own():
-    tensor = torch.zeros(2)
-    tied = torch.nn.Linear(2, 2)
-
-    def fn(comm):
-        tensor.add_(comm.rank)
-        tied.weight.data.fill_(comm.rank)
-        comm.barrier()
-        return tensor, tied.weight
-
-    fn.__module__ = "__main__"  # as if it was written in a cell
-    results = run(fn, ranks=3)
-    assert [r[0].tolist() for r in results] == [[0, 0], [1, 1], [2, 2]]
-    assert [r[1][0, 0].item() for r in results] == [0, 1, 2]
-    assert type(results[0][1]) is torch.nn.Parameter
-    assert tensor.tolist() == [0, 0]
-
-
 def draw():
     """Numbers of all three generators; normal ones come in pairs, one of which is kept."""
     return (

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import psutil
 import pytest
 import torch
 
@@ -20,7 +19,6 @@ import helpers
 from helpers.engine import report, waiting
 from helpers.engine.board import Board
 from helpers.engine.errors import Deadlock
-from helpers.engine.waiting import can_go_on, is_ending
 from helpers.engine.wire import anonymous_file
 
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who wants a processor")
@@ -58,48 +56,6 @@ def test_a_stack_is_waited_for_until_it_is_whole(says_it_in_two: tuple[int, int]
     found = report.where({"rank 1": says_it_in_two})
     assert [(f.filename, f.lineno, f.name) for f in found["rank 1"]] == [("lesson.py", 3, "fn")]
     assert len(report.where({"again": says_it_in_two})["again"]) == 1
-
-
-@pytest.mark.real
-def test_who_is_stopped_is_not_waited_for(
-    says_it_in_two: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(report, "_DUMP_SECONDS", 600.0)
-    process = psutil.Process(says_it_in_two[0])
-    process.suspend()
-    while process.status() != psutil.STATUS_STOPPED:
-        time.sleep(0.01)
-    assert list(report.where({1: says_it_in_two})[1]) == []
-
-
-@ON_LINUX
-@pytest.mark.real
-def test_who_can_go_on() -> None:
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as spins:
-        while not can_go_on(spins.pid):
-            time.sleep(0.01)  # its start may wait for something
-        os.kill(spins.pid, signal.SIGSTOP)
-        while psutil.Process(spins.pid).status() != psutil.STATUS_STOPPED:
-            time.sleep(0.01)
-        assert can_go_on(spins.pid)  # once it is let
-        spins.kill()
-    with subprocess.Popen(["sleep", "600"]) as sleeps:
-        while can_go_on(sleeps.pid):
-            time.sleep(0.01)  # until it has come to its sleep
-        sleeps.kill()
-    assert not can_go_on(sleeps.pid)
-
-
-@ON_LINUX
-@pytest.mark.real
-def test_who_ends_is_seen_until_somebody_has_waited_for_it() -> None:
-    process = subprocess.Popen(["sleep", "600"])
-    assert not is_ending(process.pid)
-    process.kill()
-    while not is_ending(process.pid):
-        time.sleep(0.01)
-    process.wait()
-    assert not is_ending(process.pid)
 
 
 @ON_LINUX

@@ -20,9 +20,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from helpers.engine.errors import death
+from helpers.engine.family import die_with_parent
 from helpers.engine.hosts.namespaces import be_on
 from helpers.engine.hosts.network import address
-from helpers.engine.rank import describe_failure, die_with_server
+from helpers.engine.rank import describe_failure
 from helpers.engine.real import Recorder
 from helpers.engine.servers import real_report as words
 from helpers.engine.servers.job import RESTARTS, Plan, State, Table, dumps
@@ -141,7 +142,7 @@ class Supervisor:
             os._exit(1)
 
         try:
-            die_with_server()
+            die_with_parent()
             if (host := self.plan.host(name)) is not None:
                 be_on(host)
             faulthandler.enable(stack)

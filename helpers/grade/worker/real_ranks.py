@@ -18,11 +18,11 @@ from typing import Any, NoReturn
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.spec import Observation
-from helpers.engine.client import Client, environment
 from helpers.engine.errors import Deadlock, RankFailed, RunError, RunTimeout
+from helpers.engine.family import adopt_orphans, end_descendants
+from helpers.engine.launch import Client, Server, environment
 from helpers.engine.plan import Plan
 from helpers.engine.processes import LocalRun, pack_function
-from helpers.engine.server import Server, adopt_orphans, end_descendants
 from helpers.engine.trace import Results
 
 

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from helpers.engine import pages
-from helpers.engine.server import adopt_orphans, has_children
-from helpers.grade.worker import child
+from helpers.engine.family import adopt_orphans, has_children
+from helpers.worker import child
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MESSAGE = 4096

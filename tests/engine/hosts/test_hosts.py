@@ -18,7 +18,6 @@ import pytest
 import torch
 
 import helpers
-from helpers.engine.client import client_for
 from helpers.engine.comm import Comm
 from helpers.engine.errors import (
     Deadlock,
@@ -29,6 +28,7 @@ from helpers.engine.errors import (
 )
 from helpers.engine.hosts import run as hosts_run
 from helpers.engine.hosts.namespaces import SWITCH
+from helpers.engine.launch import client_for
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring
 from tests.ordinary import python_as_nobody
 

@@ -10,10 +10,10 @@ import torch
 from test_servers_real import RULES, TASK, logs, same
 
 import helpers
-from helpers.engine.client import client_for
 from helpers.engine.errors import NoHosts
 from helpers.engine.hosts import run as hosts_run
 from helpers.engine.hosts.namespaces import SWITCH
+from helpers.engine.launch import client_for
 from helpers.engine.servers.rule import Rule
 from helpers.engine.servers.training import Training
 from helpers.lessons.bandwidth.experiments.host_steps import Weights

@@ -37,7 +37,7 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     before = set(me.children(recursive=True))
     yield
     left = set(me.children(recursive=True)) - before
-    assert not [each for each in left if "engine.server" not in " ".join(each.cmdline())]
+    assert not [each for each in left if "engine.launch" not in " ".join(each.cmdline())]
     assert not list(tmp_path.iterdir())
 
 

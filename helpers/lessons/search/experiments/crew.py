@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from helpers.engine.rank import die_with_server
+from helpers.engine.family import die_with_parent
 from helpers.engine.wire import Pickler
 from helpers.lessons.search.algorithms.rungs import Job
 
@@ -73,7 +73,7 @@ class Failure:
 def be_worker(line: Connection, packed_train: bytes) -> None:
     """Train one job after the other until the caller has gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the caller's
-    die_with_server()
+    die_with_parent()
     torch.set_num_threads(1)
     train: Train | None = None
     with contextlib.suppress(EOFError, OSError):
