@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.commands.paths import RECORDER
+from helpers.course.paths import RECORDER
 from tests.checks import verdicts
 from tests.checks.mutants import mutants
 from tests.checks.verdicts import Row, differences, passing, plain, read, write

@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 
 from helpers.engine import pages
 from helpers.engine.family import adopt_orphans, has_children
-from helpers.worker import child
+from helpers.grade.worker import child
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MESSAGE = 4096
