@@ -1,12 +1,14 @@
-"""Rules on real processes: the same order of arrivals gives the same weights, bit for bit."""
+"""Rules on real processes: the same order gives the same weights; what is told of a training."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from marks import Line
 
 import helpers
 from helpers.engine.servers.client import Client
@@ -115,3 +117,62 @@ def test_the_virtual_clocks_order_on_real_processes_gives_the_same_weights(
 ) -> None:
     virtual = train(name, n, servers, engine="virtual")
     same(virtual, train(name, n, servers, order=logs(virtual), updates=None))
+
+
+# --- what is told of a training ---------------------------------------------------------------
+
+
+def train_on(task: Any, **options: Any) -> Training:
+    options = {"updates": 60, "workers": 3, "timeout": 30, "engine": "processes", **options}
+    return helpers.train(lambda w: Synchronous(w, Sgd(0.1), 3), task=task, **options)
+
+
+def test_bytes_through_each_server_are_counted() -> None:
+    for servers in (1, 2):
+        part = 4 // servers * 4  # numbers of four bytes
+        for server in train_on(Line(), servers=servers, updates=10).servers:
+            assert server.bytes_in == 10 * 3 * part
+            assert server.bytes_out == 11 * 3 * part  # the first weights too
+
+
+def test_the_curve_and_the_timeline() -> None:
+    training = train_on(TASK, evaluate_every=20, trace=True, servers=2)
+    assert [point.updates for point in training.curve] == [0, 20, 40, 60]
+    assert training.curve[0].error == TASK.error(TASK.initial())
+    assert training.curve[-1].error == training.error == TASK.error(training.weights)
+    seconds = [point.seconds for point in training.curve]
+    assert seconds == sorted(seconds) and seconds[-1] <= training.seconds
+    assert training.trace is not None
+    for worker in range(3):
+        assert len(training.trace.of(worker, "computing")) >= 60
+        assert all(0 <= e.start <= e.end <= training.seconds for e in training.trace.of(worker))
+
+
+def test_what_workers_print_has_their_names(capsys: Any) -> None:
+    class Prints(Line):
+        def at(self, worker: int, step: int) -> None:
+            if step == 0:
+                print(f"hello\nfrom {worker}")
+
+    train_on(Prints(), kill={"worker 2": 30})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        line for w in range(3) for line in (f"worker {w} | hello", f"worker {w} | from {w}")
+    ]
+
+
+def test_numpy_weights_and_clients_of_ones_own() -> None:
+    class Plain(Line):
+        def initial(self) -> Any:
+            return np.ones(4)
+
+        def error(self, weights: Any) -> float:
+            return 0.0
+
+    class Mine(Client):
+        def computed(self, gradient: Any) -> Any:
+            return super().computed(gradient * 2)
+
+    training = train_on(Plain(), make_client=Mine, updates=3)
+    assert isinstance(training.weights, np.ndarray)
+    assert np.allclose(training.weights, 0.98**3)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 import helpers
+from helpers.engine.errors import RunError
 from helpers.engine.servers.clock import Clock, Link
 from helpers.lessons.asynchronous.algorithms.stale_cures import (
     BatchRows,
@@ -284,7 +285,7 @@ WRONG_LAYERS = ([], [(1, -1)], [(1, 2, 3)], [(1, float("nan"))], ["two"])
         ({"times": 1.0}, "times is a model"),
         ({"tyop": 1}, "no option 'tyop'"),
         ({"order": [[]], "updates": None, "tyop": 1}, "no option 'tyop'"),
-        ({"engine": "processes", "kill": {"server 0": "57"}}, "a number, or several"),
+        ({"engine": "processes", "kill": {"server 0": "57"}}, "a number of updates"),
         ({"hosts": {"a": ["worker 2"]}}, "'worker 2' on 'a', and nobody .* 'worker 0' to 'worker"),
         ({"hosts": {"a": ["worker 0"], "b": "worker 0"}}, "'worker 0' on 'a' and on 'b'"),
         ({"hosts": {"a": 3}}, "by names in a list, not 3"),
@@ -306,8 +307,9 @@ WRONG_LAYERS = ([], [(1, -1)], [(1, 2, 3)], [(1, float("nan"))], ["two"])
         ({**REAL, "slow": {3: 0.1}}, "a worker from 0 to 1"),
         ({**REAL, "slow": {0: -0.1}}, "takes longer"),
         ({**REAL, "kill": {"server 1": 5}}, "there are server 0, worker 0"),
-        ({**REAL, "kill": {"worker 0": -1}}, "above 0"),
+        ({**REAL, "kill": {"worker 0": -1}}, "1 or more"),
         ({**REAL, "order": [[], []]}, "one log for each server"),
+        ({**REAL, "order": [[]], "kill": {"worker 0": 1}}, "order= or kill="),
         ({**REAL, "workers": 64}, "64 processes at most"),
     ],
 )
@@ -331,8 +333,8 @@ def test_what_cannot_run_on_processes_is_told():
     options = {**REAL, "workers": 2, "updates": 3, "task": Bowl()}
     with pytest.raises(TypeError, match="Averaging goes with LocalSteps"):
         helpers.train(lambda w: Averaging(w, 2), **options)
-    with pytest.raises(TypeError, match="cannot be saved for a restart of its server"):
-        helpers.train(lambda w: Locked(w, Sgd(0.1), 2), **options)
+    with pytest.raises(RunError, match="cannot pickle"):
+        helpers.train(lambda w: Locked(w, Sgd(0.1), 2), kill={"server 0": 2}, **options)
 
 
 def test_the_clock_keeps_the_order_of_events_at_one_moment():
