@@ -6,12 +6,10 @@ through takes one message after the other, in the order in which they come to it
 bytes/bandwidth each; a message does not wait to be whole before it goes on, so it arrives when the
 last of its links has let it through, and the latency once. That is the
 α–β model of `helpers.engine.virtual_links`, without its sender that waits for the receiver.
-`Adding` is a server's time to take up what it was sent.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
@@ -30,8 +28,8 @@ class Links(Protocol):
     def to_server(self, worker: int, server: int, size: float, act: Act, *args: Any) -> None:
         """Send `size` bytes off now; `act(*args)` follows when the server has them."""
 
-    def to_worker(self, server: int, worker: int, size: float, act: Act, *args: Any) -> float:
-        """The same the other way. Returns: when the message has left the server."""
+    def to_worker(self, server: int, worker: int, size: float, act: Act, *args: Any) -> None:
+        """The same the other way."""
 
     def carried(self, server: int) -> tuple[int, int]:
         """Bytes to a server and from it so far."""
@@ -44,19 +42,14 @@ def make_links(
     latency: float,
     bandwidth: Bandwidths,
     hosts: Hosts | None = None,
-    adding: Bandwidth = None,
 ) -> Links:
     """The links that the options of `helpers.train` ask for; only servers' if nothing more."""
     places = place(hosts, bandwidth, servers, workers)
-    links: Links
     if places is not None:
-        links = HostLinks(clock, places, latency)
-    elif isinstance(bandwidth, int | float):
-        links = ServerLinks(clock, servers, latency, bandwidth)
-    else:
-        links = ServerLinks(clock, servers, latency, rate(cast(Bandwidth, bandwidth), "bandwidth"))
-    taken_up = rate(adding, "adding")
-    return links if taken_up == math.inf else Adding(links, clock, servers, taken_up)
+        return HostLinks(clock, places, latency)
+    if isinstance(bandwidth, str) or bandwidth is None:
+        bandwidth = rate(cast(Bandwidth, bandwidth), "bandwidth")
+    return ServerLinks(clock, servers, latency, cast(float, bandwidth))
 
 
 class ServerLinks:
@@ -71,12 +64,9 @@ class ServerLinks:
         """Through the server's link in."""
         self._clock.at(self._into[server].send(self._clock.now, size), act, *args)
 
-    def to_worker(self, server: int, worker: int, size: float, act: Act, *args: Any) -> float:
+    def to_worker(self, server: int, worker: int, size: float, act: Act, *args: Any) -> None:
         """Through the server's link out."""
-        link = self._out[server]
-        arrival = link.send(self._clock.now, size)
-        self._clock.at(arrival, act, *args)
-        return arrival - link.latency
+        self._clock.at(self._out[server].send(self._clock.now, size), act, *args)
 
     def carried(self, server: int) -> tuple[int, int]:
         """Bytes to a server and from it so far."""
@@ -104,56 +94,31 @@ class HostLinks:
         here, there = self._places.workers[worker], self._places.servers[server]
         self._carry(here, there, size, act, args)
 
-    def to_worker(self, server: int, worker: int, size: float, act: Act, *args: Any) -> float:
+    def to_worker(self, server: int, worker: int, size: float, act: Act, *args: Any) -> None:
         """From a server's host to a worker's."""
         self._from[server] += size
         here, there = self._places.servers[server], self._places.workers[worker]
-        return self._carry(here, there, size, act, args)
+        self._carry(here, there, size, act, args)
 
     def carried(self, server: int) -> tuple[int, int]:
         """Bytes to a server and from it so far."""
         return round(self._to[server]), round(self._from[server])
 
-    def _carry(self, here: int, there: int, size: float, act: Act, args: tuple[Any, ...]) -> float:
-        """Begin a message now. Returns: when it has left its host."""
+    def _carry(self, here: int, there: int, size: float, act: Act, args: tuple[Any, ...]) -> None:
+        """Begin a message now."""
         now = self._clock.now
         if here == there:
-            memory = self._memory[here]
-            arrival = memory.send(now, size)
-            self._clock.at(arrival, act, *args)
-            return arrival - memory.latency
+            return self._clock.at(self._memory[here].send(now, size), act, *args)
         start = max(now, self._out_free[here])
         self._out_free[here] = left = start + size / self._places.bandwidth[here]
         if start > now:
             self._clock.at(start, self._into, there, size, left, act, args)
         else:  # an event costs more than a call
             self._into(there, size, left, act, args)
-        return left
+        return None
 
     def _into(self, there: int, size: float, ends: float, act: Act, args: tuple[Any, ...]) -> None:
         """A message's head has come to the link of the host that it is for. ends: its tail."""
         start = max(self._clock.now, self._in_free[there])
         self._in_free[there] = start + size / self._places.bandwidth[there]
         self._clock.at(max(ends, self._in_free[there]) + self._latency, act, *args)
-
-
-class Adding:
-    """Other links, and behind them servers that take up one message after another.
-
-    adding: bytes a second at which a server does it.
-    """
-
-    def __init__(self, links: Links, clock: Clock, servers: int, adding: float) -> None:
-        self._links, self._clock = links, clock
-        self._processors = [Link(0.0, adding) for _ in range(servers)]
-        self.to_worker, self.carried = links.to_worker, links.carried
-
-    def to_server(self, worker: int, server: int, size: float, act: Act, *args: Any) -> None:
-        """Through the links, then through the server's processor, which only bytes keep busy."""
-        if size:
-            self._links.to_server(worker, server, size, self._add, server, size, act, args)
-        else:
-            self._links.to_server(worker, server, size, act, *args)
-
-    def _add(self, server: int, size: float, act: Act, args: tuple[Any, ...]) -> None:
-        self._clock.at(self._processors[server].send(self._clock.now, size), act, *args)

@@ -2,9 +2,8 @@
 
 A worker computes for as long as its step-time model says; its push goes through each server's
 link, the rule decides, the answer comes back through the other direction. What the links are says
-`helpers.engine.servers.links`; that of layers pulled and pushed one by one is a training of its
-own, in `helpers.engine.servers.layers`. Gradients are computed when the first of them is needed,
-those of all workers that are computing at once.
+`helpers.engine.servers.links`. Gradients are computed when the first of them is needed, those of
+all workers that are computing at once.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import Protocol
 
 import torch
 
-from helpers.engine.hosts.network import Bandwidth
 from helpers.engine.servers.client import MakeClient
 from helpers.engine.servers.clock import Clock
 from helpers.engine.servers.links import Links, make_links
@@ -53,15 +51,12 @@ class VirtualTraining:
         payload: float | None = None,
         trace: bool = False,
         hosts: Hosts | None = None,
-        adding: Bandwidth = None,
     ) -> None:
         self.clock, self.task = Clock(), task
         self.servers = list(servers)
         count = len(self.servers)
         self.workers = [Worker(w, make_client(), task, batch, count) for w in range(workers)]
-        self.links: Links = make_links(
-            self.clock, count, workers, latency, bandwidth, hosts, adding
-        )
+        self.links: Links = make_links(self.clock, count, workers, latency, bandwidth, hosts)
         self.curve: list[Point] = []
         self.died: dict[int, str] = {}
         self._times = [_on_clock(times, w, seed) for w in range(workers)]

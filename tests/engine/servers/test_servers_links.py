@@ -116,22 +116,12 @@ def test_who_waits_for_one_link_holds_up_nobody_on_another():
     assert came == [(1, 3.0), (0, 10.0), (0, 20.0)]
 
 
-def test_a_server_takes_up_one_gradient_after_the_other():
-    # Both gradients come at 1 s; each takes another second to be added.
-    assert seconds(1, sync_rule, adding=BYTES) == 3.0
-    # An asynchronous worker is answered at once, and the server is busy from its first gradient on.
-    assert seconds(20, adding=BYTES / 2) == 1.0 + 20 * 2.0
-    assert seconds(20, workers=1, adding=BYTES) == 20 * 2.0
-    # Weights are nothing to add.
-    assert seconds(1, workers=1, adding=BYTES, hosts={}, bandwidth=BYTES) == 4.0
-
-
 def test_bytes_are_counted_on_every_kind_of_link():
     plain, hosts = (
         helpers.train(
             async_rule(2), workers=2, task=Bowl(), servers=2, updates=6, times=Scattered(), **more
         )
-        for more in ({"bandwidth": 1e3}, {"bandwidth": 1e3, "hosts": {}, "adding": 1e9})
+        for more in ({"bandwidth": 1e3}, {"bandwidth": 1e3, "hosts": {}})
     )
     for one, other in zip(plain.servers, hosts.servers, strict=True):
         assert (one.bytes_in, one.bytes_out) == (other.bytes_in, other.bytes_out)

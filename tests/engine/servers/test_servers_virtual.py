@@ -168,17 +168,14 @@ LINKS = {"latency": 0.05, "bandwidth": 100.0}
 HOSTS = {
     "hosts": {"left": ["server 0", "worker 0"], "right": ["server 1", "worker 2"]},
     "bandwidth": {"left": 100.0, "others": "2kbit"},
-    "adding": 200.0,
     "latency": 0.05,
 }
-LAYERS = {
-    "hosts": {}, "bandwidth": 100.0, "adding": 400.0, "layers": [(1, 1)] * 3, "failures": {1: 21.0},
-}  # fmt: skip
+DEATH = {"hosts": {}, "bandwidth": 100.0, "failures": {1: 21.0}}
 
 
 @pytest.mark.parametrize(
     ("workers", "servers", "network"),
-    [(1, 2, LINKS), (2, 1, LINKS), (5, 3, LINKS), (3, 2, HOSTS), (3, 1, LAYERS), (3, 2, LAYERS)],
+    [(1, 2, LINKS), (2, 1, LINKS), (5, 3, LINKS), (3, 2, HOSTS), (3, 2, DEATH)],
 )
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_order_gives_the_same_weights(name, workers, servers, network):
@@ -255,9 +252,8 @@ def test_it_ends_at_a_target_and_at_a_time():
     assert in_time.seconds_to(0.0) is None
 
 
-@pytest.mark.parametrize("layers", [[(1, 1)], [(1, 1)] * 4])
-def test_the_trace_covers_each_worker_without_holes(layers):
-    options = {"times": Scattered(), "bandwidth": 200.0, "layers": layers, "trace": True}
+def test_the_trace_covers_each_worker_without_holes():
+    options = {"times": Scattered(), "bandwidth": 200.0, "trace": True}
     done = helpers.train(async_rule(3), workers=3, task=Bowl(), updates=30, **options)
     for worker in range(3):
         events = [e for e in done.trace if e.rank == worker]
@@ -266,7 +262,6 @@ def test_the_trace_covers_each_worker_without_holes(layers):
 
 
 REAL = {"engine": "processes"}
-WRONG_LAYERS = ([], [(1, -1)], [(1, 2, 3)], [(1, float("nan"))], ["two"])
 
 
 @pytest.mark.parametrize(
@@ -294,11 +289,7 @@ WRONG_LAYERS = ([], [(1, -1)], [(1, 2, 3)], [(1, float("nan"))], ["two"])
         ({"bandwidth": {"worker 7": 1.0}}, "'worker 7', and no host is called so: .* 'others'"),
         ({"bandwidth": {"worker 1": 0}}, "bandwidth of worker 1=0 is not possible"),
         ({"bandwidth": "fast"}, "bandwidth='fast' is not understood"),
-        ({"adding": "2 apples"}, "adding='2 apples' is not understood"),
-        ({"adding": [1.0]}, "adding is"),
         ({"hosts": {}, "latency": -1.0}, "latency of 0 s or more"),
-        *(({"layers": layers}, "a list with a layer's shares") for layers in WRONG_LAYERS),
-        ({"layers": [(0, 1), (0, 1)]}, "above 0"),
         ({"order": [[], []]}, "one log for each server"),
         ({"order": [[("push", 0), ("push", 5)]]}, "worker 5, which has sent none"),
         ({**REAL, "updates": None}, "give updates="),

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +13,6 @@ import torch
 from helpers.engine.errors import NoHosts
 from helpers.engine.hosts.run import tell
 from helpers.engine.servers.client import Client, MakeClient
-from helpers.engine.servers.layers import LayeredTraining, layers_of
 from helpers.engine.servers.parameter_server import Message, Server, check_fit, cut
 from helpers.engine.servers.task import Task
 from helpers.engine.servers.training import MakeRule, Training
@@ -61,9 +59,6 @@ def train(
         direction; whoever is not named has one alone, so hosts={} gives the workers links, too.
     bandwidth= is bytes a second or "200mbit", or a mapping by host, with "others" for the rest;
         those not in it are as quick as can be.
-    adding= is at how many bytes a second a server takes up gradients, one after the other.
-    layers= is a list of each layer's shares, (bytes, computing), of which only ratios count:
-        workers pull and push layer by layer while they compute, the first layer first and last.
     engine="processes" takes timeout=, snapshot_every=, write_through=, slow={worker: seconds},
     kill= and trace=; see `helpers.engine.servers.real.train_processes`.
     engine="hosts" takes these too: the processes are on virtual hosts, and what they send goes over
@@ -121,8 +116,7 @@ def train(
 
 def _check_known(options: Mapping[str, Any]) -> None:
     """Raise TypeError for what the clock has no option for."""
-    known = {"times", "seconds", "failures", "latency", "bandwidth", "payload", "trace"}
-    known |= {"hosts", "adding", "layers"}
+    known = {"times", "seconds", "failures", "latency", "bandwidth", "payload", "trace", "hosts"}
     for name in options:
         if name not in known:
             raise TypeError(f"There is no option {name!r}; there are {', '.join(sorted(known))}.")
@@ -165,11 +159,7 @@ def _on_the_clock(
     for worker in failures:
         if not 0 <= worker < workers:
             raise ValueError(f"failures names worker {worker} of 0 to {workers - 1}.")
-    split = layers_of(options.pop("layers", [(1, 1)]))
-    kind: Any = VirtualTraining
-    if len(split.bytes) > 1:
-        kind = partial(LayeredTraining, layers=split)
-    run = kind(servers, make_client, task, workers, batch, times, seed, **options)
+    run = VirtualTraining(servers, make_client, task, workers, batch, times, seed, **options)
     return run.run(updates, seconds, target, evaluate_every, failures)
 
 
