@@ -19,8 +19,8 @@ from helpers.engine.processes import run_processes
 from helpers.engine.run import MAX_PROCESSES
 from helpers.engine.servers.client import MakeClient
 from helpers.engine.servers.job import LINE, Plan, count
+from helpers.engine.servers.links import Bandwidths, rates
 from helpers.engine.servers.parameter_server import Message, check_fit, cut, join
-from helpers.engine.servers.places import Bandwidths, Hosts, place
 from helpers.engine.servers.real_report import retold
 from helpers.engine.servers.real_server import Served, Serving
 from helpers.engine.servers.real_worker import work
@@ -142,23 +142,20 @@ def train_on_hosts(
     *args: Any,
     workers: int,
     servers: int,
-    hosts: Hosts | None = None,
     bandwidth: Bandwidths = None,
     **options: Any,
 ) -> Training:
-    """Train as `train_processes` does, with its arguments and options, over the hosts' links.
+    """Train as `train_processes` does, with its arguments and options, each on a host of its own.
 
-    hosts, bandwidth: who is where, and how quick each host's link is; see `places.place`.
-    Raises NoHosts where this machine gives none.
+    bandwidth: of the hosts' links; see `links.rates`. Raises NoHosts where this machine gives none.
     """
-    places = place(hosts or {}, bandwidth, servers, workers)
-    assert places is not None
-    if len(places.bandwidth) > MAX_HOSTS:
-        raise ValueError(f"{len(places.bandwidth)} hosts are too many: there are {MAX_HOSTS}.")
+    links = rates(bandwidth, servers, workers)
+    if len(links) > MAX_HOSTS:
+        raise ValueError(f"{len(links)} hosts are too many: there are {MAX_HOSTS}.")
     if why := refused():
         raise NoHosts(f"Virtual hosts cannot be had here: {why}.")
-    links = tuple(None if link == math.inf else link for link in places.bandwidth)
-    network = Network(places.servers + places.workers, links)
+    quick = tuple(None if link == math.inf else link for link in links)
+    network = Network(tuple(range(len(links))), quick)
     given = {"workers": workers, "servers": servers, "network": network, **options}
     return train_processes(*args, **given)
 

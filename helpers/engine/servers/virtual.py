@@ -16,9 +16,8 @@ import torch
 
 from helpers.engine.servers.client import MakeClient
 from helpers.engine.servers.clock import Clock
-from helpers.engine.servers.links import Links, make_links
+from helpers.engine.servers.links import Bandwidths, Links, make_links
 from helpers.engine.servers.parameter_server import Array, Reply, Server, Worker, join
-from helpers.engine.servers.places import Bandwidths, Hosts
 from helpers.engine.servers.task import Task
 from helpers.engine.servers.training import Point, ServerRecord, Training, bytes_of
 from helpers.engine.trace import Event, Kind, Trace
@@ -50,7 +49,7 @@ class VirtualTraining:
         bandwidth: Bandwidths = math.inf,
         payload: float | None = None,
         trace: bool = False,
-        hosts: Hosts | None = None,
+        hosts: bool = False,
     ) -> None:
         self.clock, self.task = Clock(), task
         self.servers = list(servers)

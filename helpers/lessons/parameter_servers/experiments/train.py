@@ -54,15 +54,14 @@ def train(
 
     engine="virtual" takes times= (a model of lesson 05's `experiments.step_times`), latency= and
     bandwidth= of each server's link, payload= (bytes of all weights, to pretend that they are
-    more), failures={worker: seconds}, seconds= to end at, trace=True. What links really do:
-    hosts={"left": ["server 0", "worker 0"]} says who shares a host and its link, in each
-        direction; whoever is not named has one alone, so hosts={} gives the workers links, too.
-    bandwidth= is bytes a second or "200mbit", or a mapping by host, with "others" for the rest;
-        those not in it are as quick as can be.
+    more), failures={worker: seconds}, seconds= to end at, trace=True.
+    hosts=True gives the workers links, too. bandwidth= is bytes a second or "200mbit", or a mapping
+        such as {"server 0": "1gbit", "others": "200mbit"}; a link that is not in it is as quick as
+        can be.
     engine="processes" takes timeout=, snapshot_every=, write_through=, slow={worker: seconds},
     kill= and trace=; see `helpers.engine.servers.real.train_processes`.
-    engine="hosts" takes these too: the processes are on virtual hosts, and what they send goes over
-    links as hosts= and bandwidth= say.
+    engine="hosts" takes these too: each process is on a virtual host of its own, and what it sends
+    goes over a link as bandwidth= says.
     engine="cluster" runs servers and workers as ranks of one job, on nodes=2, and takes the options
     of `helpers.run(engine="cluster")`; a rank that dies ends the training there.
 
@@ -177,7 +176,7 @@ def for_the_clock(task: Task, batch: int, options: dict[str, Any], why: NoHosts)
         task.gradient(weights, rows)
         taken.append(time.perf_counter() - start)
     kept = {name: value for name, value in options.items() if name not in _OF_PROCESSES}
-    return {"times": Constant(sorted(taken)[1]), "hosts": {}, **kept}
+    return {"times": Constant(sorted(taken)[1]), "hosts": True, **kept}
 
 
 @contextmanager
