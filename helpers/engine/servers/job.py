@@ -15,7 +15,7 @@ import numpy as np
 
 from helpers.engine.comm import Comm
 from helpers.engine.servers.client import MakeClient
-from helpers.engine.servers.parameter_server import Array, Message, Reply
+from helpers.engine.servers.parameter_server import Array, Reply
 from helpers.engine.servers.task import Task
 from helpers.engine.servers.training import MakeRule
 from helpers.engine.wire import Pickler
@@ -32,9 +32,8 @@ class Plan(NamedTuple):
     workers: int
     servers: int
     batch: int
-    updates: int | None
+    updates: int
     evaluate_every: int
-    order: list[list[Message]] | None
     snapshot_every: int
     write_through: bool
     slow: Mapping[int, float]

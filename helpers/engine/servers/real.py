@@ -20,7 +20,7 @@ from helpers.engine.run import MAX_PROCESSES
 from helpers.engine.servers.client import MakeClient
 from helpers.engine.servers.job import LINE, Plan, count
 from helpers.engine.servers.links import Bandwidths, rates
-from helpers.engine.servers.parameter_server import Message, check_fit, cut, join
+from helpers.engine.servers.parameter_server import check_fit, cut, join
 from helpers.engine.servers.real_report import retold
 from helpers.engine.servers.real_server import Served, Serving
 from helpers.engine.servers.real_worker import work
@@ -41,9 +41,8 @@ def train_processes(
     workers: int,
     servers: int,
     batch: int,
-    updates: int | None,
+    updates: int,
     evaluate_every: int = 0,
-    order: Sequence[Sequence[Message]] | None = None,
     timeout: float = 60.0,
     snapshot_every: int = 100,
     write_through: bool = False,
@@ -54,8 +53,7 @@ def train_processes(
 ) -> Training:
     """Train on real processes, until every server has made exactly `updates` updates.
 
-    order: logs, one a server, that the servers follow to their ends, instead of taking up what
-    comes first. timeout: seconds for the training. slow: extra seconds of a worker's steps.
+    timeout: seconds for the training. slow: extra seconds of a worker's steps.
     kill: for demonstrations, whom to kill with SIGKILL and when: {"server 0": 57} after its 57th
     update, {"worker 3": 10} after 10 steps. The others go on without that worker; the server is
     started again from its last snapshot. snapshot_every: updates between two of these, 0 for none.
@@ -65,10 +63,9 @@ def train_processes(
     A rank that dies otherwise ends the training. Raises what `helpers.run` raises, which names
     servers and workers, and RunError where no worker is left. Nothing is left behind.
     """
-    logs = None if order is None else [[Message(*m) for m in log] for log in order]
     progress = anonymous_file()
     plan = Plan(
-        make_rule, make_client, task, workers, servers, batch, updates, evaluate_every, logs,
+        make_rule, make_client, task, workers, servers, batch, updates, evaluate_every,
         snapshot_every, write_through, dict(slow or {}), dict(kill or {}),
         f"/proc/{os.getpid()}/fd/{progress}",
     )  # fmt: skip
@@ -102,14 +99,6 @@ def be_member(comm: LocalComm, plan: Plan) -> Any:
 
 def check(plan: Plan, timeout: float) -> None:
     """Raise ValueError, TypeError or RunError for what cannot be."""
-    if plan.updates is None and plan.order is None:
-        raise ValueError("Say when the training is to end: give updates= or an order=.")
-    if plan.order is not None and len(plan.order) != plan.servers:
-        raise ValueError(
-            f"An order has one log for each server: {plan.servers}, not {len(plan.order)}."
-        )
-    if plan.order is not None and plan.kill:
-        raise ValueError("Who follows an order is not killed: give order= or kill=.")
     if not timeout > 0:
         raise ValueError(f"timeout={timeout} is not a time; give seconds above 0.")
     if plan.snapshot_every < 0:
@@ -167,11 +156,10 @@ def put_together(plan: Plan, served: Sequence[Served]) -> Training:
     ends = [each.seconds for each in served if each.seconds is not None]
     if len(ends) < plan.servers:
         made = min(each.made for each in served)
-        wanted = f" of {plan.updates}" if plan.updates else ""
         stories = [words.removesuffix("; the others went on") for words in died.values()]
         raise RunError(
-            f"All {count(plan.workers, 'worker')} have died after {made}{wanted} updates; nobody "
-            "is left to compute gradients.\n" + "\n".join(stories)
+            f"All {count(plan.workers, 'worker')} have died after {made} of {plan.updates} "
+            "updates; nobody is left to compute gradients.\n" + "\n".join(stories)
         )
     began = min(each.began for each in served)
     curve = []

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from helpers.engine.local import LocalComm
 from helpers.engine.servers.apart import Apart, Died
 from helpers.engine.servers.job import LINE, Answer, Ask, Plan, count, say
-from helpers.engine.servers.parameter_server import Array, Message, Reply, Server, cut
+from helpers.engine.servers.parameter_server import Array, Reply, Server, cut
 from helpers.engine.servers.training import ServerRecord, bytes_of
 
 _MOST_IN_VAIN = 5  # deaths in a row without an update
@@ -101,8 +101,7 @@ class Serving:
         kill = plan.kill.get(f"server {number}")
         keeper = Keeper(plan, self.core, kill)
         self.keeper = keeper if kill is None else Apart(keeper)
-        self.order = None if plan.order is None else plan.order[number]
-        self.taken = self.made = self.saved = self.base = self.in_vain = 0
+        self.made = self.saved = self.base = self.in_vain = 0
         self.here = set(range(plan.workers))
         self.owed, self.stale = set(self.here), set[int]()
         self.arrived: dict[int, Ask] = {}
@@ -130,7 +129,7 @@ class Serving:
         while self.here:
             try:
                 self.take(self.next())
-                if self.seconds is None and self.at_the_end():
+                if self.seconds is None and self.made >= self.plan.updates:
                     self.finish()
             except Died as death:
                 self.restart(death.how)
@@ -140,57 +139,38 @@ class Serving:
         weights, end = core.rule.weights, self.seconds
         return Served(record, weights, self.made, began, end, self.looks, self.died)
 
-    def next(self) -> Message:
-        """Wait for what it is to take up now."""
-        while (message := self.due()) is None:
+    def next(self) -> int:
+        """Wait until something has come. Returns: from which worker the first thing is."""
+        if not self.arrived:
             self.tell()
-            self.comm.wait_for(lambda: self.due() is not None, "receiving")
-        return message
+            self.comm.wait_for(lambda: bool(self.arrived), "receiving")
+        return next(iter(self.arrived))
 
-    def due(self) -> Message | None:
-        """What it is to take up now, None where that has not arrived."""
-        if self.order is None or self.seconds is not None:
-            return next((Message(ask.kind, worker) for worker, ask in self.arrived.items()), None)
-        message = self.order[self.taken]
-        ask = self.arrived.get(message.worker)
-        if message.kind == "leave" or ask is None or ask.kind == message.kind:
-            return message if ask or message.kind == "leave" else None
-        raise ValueError(
-            f"Message {self.taken} of the order is a {message.kind} of worker {message.worker}, "
-            f"but what has come from it is a {ask.kind}. The order belongs to another rule or "
-            "client."
-        )
-
-    def take(self, message: Message) -> None:
-        """Take it up. Raises Died where that was in vain, and is to be done once more."""
-        kind, worker = message
-        over = self.seconds is not None
-        ask = self.arrived.get(worker, Ask("leave"))
-        done = None
-        if over and kind != "leave":
-            done = self.keeper("refuse", worker, ask.wants)
-        elif kind == "push":
-            lost = worker in self.stale and ask.version > self.base
-            how = "lose" if lost else "push"
-            done = self.keeper(how, worker, ask.part, ask.version, ask.wants)
-        elif not over:
-            done = self.keeper(kind, worker)
-        self.taken += 1
-        if kind != "leave":
+    def take(self, worker: int) -> None:
+        """Take up what a worker asks. Raises Died where that has to be done once more."""
+        ask, over = self.arrived[worker], self.seconds is not None
+        if ask.kind == "leave":
+            done = None if over else self.keeper("leave", worker)
+            self.here.discard(worker)
+            if ask.died:
+                made = count(self.made, "update")
+                self.died[worker] = f"{ask.died}, when {made} had been made; the others went on"
+        else:
+            if over:
+                done = self.keeper("refuse", worker, ask.wants)
+            elif ask.kind == "pull":
+                done = self.keeper("pull", worker)
+            else:
+                lost = worker in self.stale and ask.version > self.base
+                how = "lose" if lost else "push"
+                done = self.keeper(how, worker, ask.part, ask.version, ask.wants)
             self.owed.add(worker)
             self.record.bytes_in += 0 if over else bytes_of(ask.part)
-        elif self.order is None or over:  # by an order a worker leaves that is there
-            self.here.discard(worker)
-            self.owed.discard(worker)
-        if ask.died:
-            made = count(self.made, "update")
-            self.died[worker] = f"{ask.died}, when {made} had been made; the others went on"
-        if self.arrived.pop(worker, None) and worker in self.here:
+        del self.arrived[worker]
+        if worker in self.here:
             self.listen(worker)
         if done is not None:
             self.follow(done)
-        if over and worker in self.owed:  # which has left by the order
-            self.answer(Reply(worker, None, self.made))
 
     def follow(self, done: Done) -> None:
         """Keep what has to be kept, then let the answers out."""
@@ -217,19 +197,11 @@ class Serving:
         self.record.bytes_out += 0 if over else bytes_of(reply.weights)
         say(self.comm, Answer(reply, over), self.plan.servers + reply.worker)
 
-    def at_the_end(self) -> bool:
-        """Whether the last update is made, or the order has come to its end."""
-        if self.order is not None:
-            return self.taken >= len(self.order)
-        return self.made >= (self.plan.updates or 0)
-
     def finish(self) -> None:
         """It has made its last update: all that wait go on, for another server may need them."""
         done = self.keeper("finish")
         self.seconds = time.monotonic()
         self.follow(done)
-        for worker in list(self.owed):  # who has left by the order
-            self.answer(Reply(worker, None, self.made))
 
     def restart(self, how: str) -> None:
         """Its process has died: another takes its place, from what was saved."""
@@ -249,15 +221,10 @@ class Serving:
         """Write what it waits for where it can be read if the training has to be ended."""
         if self.progress is None:
             return
-        text = f"server {self.number} has made {count(self.made, 'update')}"
-        if self.plan.updates and self.order is None:
-            text += f" of {self.plan.updates}"
-        computing = sorted(self.here - self.owed - self.arrived.keys())
+        text = f"server {self.number} has made {count(self.made, 'update')} of {self.plan.updates}"
+        computing = sorted(self.here - self.owed)
         if self.seconds is not None:
             text += "; it is done"
-        elif self.order is not None:
-            kind, worker = self.order[self.taken]
-            text += f"; the next in its order is a {kind} of worker {worker}"
         elif computing:
             text += f"; it waits for {' and '.join(f'worker {w}' for w in computing)}"
         else:

@@ -101,7 +101,8 @@ def same(one: Training, other: Training) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "n", "servers"), each("synchronous", "downpour", "diloco", "cures")
+    ("name", "n", "servers"),
+    each("asynchronous", "averaging", "synchronous", "downpour", "diloco", "cures"),
 )
 def test_a_replay_of_the_order_on_real_processes_gives_the_same_weights(
     name: str, n: int, servers: int
@@ -109,14 +110,6 @@ def test_a_replay_of_the_order_on_real_processes_gives_the_same_weights(
     real = train(name, n, servers)
     assert [server.version for server in real.servers] == [40] * servers
     same(real, train(name, n, servers, engine="virtual", order=logs(real)))
-
-
-@pytest.mark.parametrize(("name", "n", "servers"), each("asynchronous", "averaging"))
-def test_the_virtual_clocks_order_on_real_processes_gives_the_same_weights(
-    name: str, n: int, servers: int
-) -> None:
-    virtual = train(name, n, servers, engine="virtual")
-    same(virtual, train(name, n, servers, order=logs(virtual), updates=None))
 
 
 # --- what is told of a training ---------------------------------------------------------------

@@ -28,7 +28,6 @@ from helpers.engine.errors import (
     RunTimeout,
 )
 from helpers.engine.own_time import OwnTime
-from helpers.engine.servers.parameter_server import Message
 from helpers.engine.servers.rule import Decision, Rule
 from helpers.engine.servers.training import Training
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
@@ -272,16 +271,6 @@ def test_a_worker_that_hangs_is_named_by_who_waits_for_it() -> None:
     if os.path.isdir("/proc/self/fd"):
         assert "server 0 has made 4 updates of 60; it waits for worker 2\n" in report
     assert "Worker 2 is computing" in report and "# the line at fault" in report
-
-
-@pytest.mark.thorough
-def test_an_order_that_cannot_come_is_told() -> None:
-    order = [[Message("push", 0), Message("pull", 1)]]
-    with pytest.raises(RankFailed, match="order belongs to another rule or client"):
-        train(order=order, updates=None)
-    stranger = [[Message("push", 0), Message("push", 7)]]
-    with pytest.raises(Deadlock, match="the next in its order is a push of worker 7"):
-        train(order=stranger, updates=None)
 
 
 def test_an_interrupt_ends_the_training(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ def train(
     each worker does between pull and push. servers: over how many the weights are cut. batch:
     rows of a worker's batch. updates: how many every server makes. target: a test error in % at
     which the training ends. evaluate_every: so many updates lie between two looks at it. seed: of
-    the times on the clock. order: logs, one a server, that the servers are to follow; on
-        the clock nothing is timed then, or looked at before the end.
+    the times on the clock. order: logs, one a server, of an earlier training on any engine: it is
+        made once more in that order, and nothing is timed or looked at before the end.
 
     engine="virtual" takes times= (a model of lesson 05's `experiments.step_times`), latency= and
     bandwidth= of each server's link, payload= (bytes of all weights, to pretend that they are
@@ -75,7 +75,9 @@ def train(
     if engine != "virtual":
         if target is not None:
             raise ValueError("Real processes train for a number of updates: give updates=.")
-        if updates is None and order is None:
+        if order is not None:
+            raise ValueError("An order is followed on the clock alone: leave engine= out.")
+        if updates is None:
             raise ValueError("Say when real processes are to end: give updates=.")
         from helpers.engine.servers.real import train_on_hosts, train_processes
 
@@ -93,7 +95,6 @@ def train(
                 batch=batch,
                 updates=updates,
                 evaluate_every=evaluate_every,
-                order=order,
                 **options,
             )
         except NoHosts as why:
