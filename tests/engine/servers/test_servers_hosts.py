@@ -7,7 +7,8 @@ from typing import Any
 import psutil
 import pytest
 import torch
-from test_servers_real import RULES, TASK, logs, same
+from arrivals_driver import TRAINED
+from test_servers_real import TASK, logs, same
 
 import helpers
 from helpers.engine.client import client_for
@@ -22,7 +23,7 @@ from helpers.lessons.parameter_servers.algorithms.update_rules import Synchronou
 
 
 def train(name: str, workers: int, servers: int, **options: Any) -> Training:
-    make_rule, make_client = RULES[name]
+    make_rule, make_client = TRAINED[name]
     chosen = {"engine": "hosts", "updates": 25, "bandwidth": "1gbit", **options}
     return helpers.train(
         lambda weights: make_rule(weights, workers),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 import helpers
 from helpers.engine.servers.clock import Clock
 from helpers.engine.servers.links import make_links, rates
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import Synchronous
-from tests.engine.servers.test_servers_virtual import CASES, Bowl, Listed, Scattered, async_rule
+from tests.engine.servers.test_servers_virtual import Bowl, Listed, Scattered, async_rule
 
 BYTES = 48.0  # of Bowl's weights, so that a link of 48 bytes a second carries them in a second
 
@@ -25,25 +23,6 @@ def seconds(updates: int, rule=async_rule, workers: int = 2, **options) -> float
         rule(workers), workers=workers, task=Bowl(), updates=updates, times=times, **options
     )
     return done.seconds
-
-
-# Taken before there were hosts: seconds of 30 updates with 3 workers and 2 servers, and the first
-# workers that server 0 heard of.
-BEFORE = {
-    "asynchronous": ("15.649468123264556", [1, 2, 1, 0, 2, 1, 0, 2]),
-    "synchronous": ("67.19748572456055", [1, 2, 0, 1, 2, 0, 0, 1]),
-    "spare": ("55.14919058743331", [1, 2, 0, 1, 2, 0, 1, 2]),
-    "downpour": ("25.38666805526506", [1, 2, 1, 2, 0, 1, 2, 0]),
-}
-
-
-@pytest.mark.parametrize("name", BEFORE)
-def test_without_these_options_nothing_has_changed(name):
-    make_rule, client = CASES[name]
-    more = {"make_client": client} if client else {}
-    options = {"workers": 3, "servers": 2, "task": Bowl(), "updates": 30, "times": Scattered()}
-    done = helpers.train(make_rule(3), latency=0.05, bandwidth=100.0, seed=3, **options, **more)
-    assert (repr(done.seconds), [m.worker for m in done.servers[0].log[:8]]) == BEFORE[name]
 
 
 def test_words_and_numbers_are_the_same_bandwidth():

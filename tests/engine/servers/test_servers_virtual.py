@@ -10,28 +10,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from arrivals_driver import TRAINED
 from torch import Tensor
 
 import helpers
 from helpers.engine.errors import RunError
 from helpers.engine.servers.clock import Clock, Link
-from helpers.lessons.asynchronous.algorithms.stale_cures import (
-    BatchRows,
-    DelayCompensation,
-    DropStale,
-    LowerRate,
-    ScaleByStaleness,
-    Warmup,
-)
-from helpers.lessons.parameter_servers.algorithms.clients import DownpourClient, LocalSteps
+from helpers.lessons.asynchronous.algorithms.stale_cures import DropStale
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import (
     Asynchronous,
     Averaging,
     BoundedStaleness,
-    Downpour,
-    SoftSync,
-    SpareReplicas,
     Synchronous,
 )
 from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
@@ -141,29 +131,6 @@ def test_synchronous_training_is_one_big_batch(workers, servers):
     assert (done.staleness == 0).all()
 
 
-CASES = {
-    "asynchronous": (async_rule, None),
-    "synchronous": (lambda n: lambda w: Synchronous(w, Sgd(0.1), n), None),
-    "spare": (lambda n: lambda w: SpareReplicas(w, Sgd(0.1), n, max(n - 1, 1)), None),
-    "softsync": (lambda n: lambda w: SoftSync(w, Sgd(0.1), n, max(n // 2, 1)), None),
-    "bounded": (lambda n: lambda w: BoundedStaleness(w, Sgd(0.1), n, 1), None),
-    "averaging": (lambda n: lambda w: Averaging(w, n), lambda: LocalSteps(0.1, 3)),
-    "downpour": (lambda n: lambda w: Downpour(w, 0.05, n), lambda: DownpourClient(0.05, 3, 2)),
-    "cures": (
-        lambda n: (
-            lambda w: Warmup(
-                DropStale(
-                    ScaleByStaleness(DelayCompensation(LowerRate(async_rule(n)(w), 0.5), 0.1)), 3
-                ),
-                4,
-            )
-        ),
-        None,
-    ),
-    "rows": (lambda n: lambda w: BatchRows(async_rule(n)(w), 7), None),
-}
-
-
 LINKS = {"latency": 0.05, "bandwidth": 100.0}
 HOSTS = {
     "bandwidth": {"server 0": 100.0, "worker 2": 50.0, "others": "2kbit"},
@@ -176,15 +143,15 @@ DEATH = {"hosts": True, "bandwidth": 100.0, "failures": {1: 21.0}}
     ("workers", "servers", "network"),
     [(1, 2, LINKS), (2, 1, LINKS), (5, 3, LINKS), (3, 2, HOSTS), (3, 2, DEATH)],
 )
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", TRAINED)
 def test_the_same_order_gives_the_same_weights(name, workers, servers, network):
-    make_rule, client = CASES[name]
-    options = {"workers": workers, "task": Bowl(), "servers": servers}
-    if client:
-        options["make_client"] = client
+    make, client = TRAINED[name]
+    options = {"workers": workers, "task": Bowl(), "servers": servers, "make_client": client}
     more = {"updates": 30, "times": Scattered(), "seed": workers, **network}
-    done = helpers.train(make_rule(workers), **options, **more)
-    again = helpers.train(make_rule(workers), order=[s.log for s in done.servers], **options)
+    done = helpers.train(lambda w: make(w, workers), **options, **more)
+    again = helpers.train(
+        lambda w: make(w, workers), order=[s.log for s in done.servers], **options
+    )
     assert torch.equal(again.weights, done.weights)
     assert [s.updates for s in again.servers] == [s.updates for s in done.servers]
     assert [s.dropped for s in again.servers] == [s.dropped for s in done.servers]
