@@ -125,10 +125,6 @@ class VirtualTraining:
             for server in range(len(self.servers)):
                 self.links.to_server(number, server, 0, self._pull, server, number)
             return
-        self._compute(number)
-
-    def _compute(self, number: int) -> None:
-        """A worker begins a step."""
         self._computing[number] = None
         duration = float(self._times[number](self.clock.now))
         self.clock.at(self.clock.now + duration, self._computed, number, self.clock.now)
