@@ -160,11 +160,11 @@ SERIES = (
     Series(
         "abadi2016_fig8_throughput",
         "images a second",
-        "workers, links and servers on the clock, layer by layer, as "
+        "workers, links and servers on the clock, without gradients, as "
         "inception_cluster.py of lesson 07 assumes them with its reasons: links of 10 Gbit/s, "
-        "servers that move 5 GB/s through memory, the straggler model without its one slow machine "
-        f"and its hangs; one number was fitted, how much longer all of its seconds are "
-        f"({SLOWER:g} times), at {FITTED_AT[1]} {FITTED_AT[0]} workers",
+        "servers that move 5 GB/s through memory, a third of the bytes waited for, the straggler "
+        "model without its one slow machine and its hangs; one number was fitted, how much longer "
+        f"all of its seconds are ({SLOWER:g} times), at {FITTED_AT[1]} {FITTED_AT[0]} workers",
         throughput,
     ),
     Series(

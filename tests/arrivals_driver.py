@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from helpers.engine.servers.client import Client
 from helpers.engine.servers.rule import Decision, Rule
 from helpers.lessons.asynchronous.algorithms.stale_cures import (
     BatchRows,
@@ -17,7 +18,9 @@ from helpers.lessons.asynchronous.algorithms.stale_cures import (
     ScaleByStaleness,
     Warmup,
 )
-from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.fewer_bits.algorithms.diloco import DiLoCo
+from helpers.lessons.parameter_servers.algorithms.clients import DownpourClient, LocalSteps
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import AdamW, Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import (
     Asynchronous,
     Averaging,
@@ -103,6 +106,19 @@ CURED: dict[str, MakeRule] = {
 }
 EVERY = {**RULES, **CURED}
 AVERAGING: MakeRule = Averaging
+# Rules with what their workers do between pull and push.
+TRAINED: dict[str, tuple[MakeRule, Callable[[], Client]]] = {
+    **{
+        name: (EVERY[name], Client)
+        for name in (
+            "asynchronous", "synchronous", "spare replicas", "2-softsync", "bound 2", "all", "batch"
+        )
+    },
+    "averaging": (AVERAGING, lambda: LocalSteps(0.1, 3)),
+    "diloco": (DiLoCo, lambda: LocalSteps(AdamW(0.02), 3)),
+    "downpour": (EVERY["Downpour"], lambda: DownpourClient(RATE, 2, 3)),
+    "downpour, often": (EVERY["Downpour"], lambda: DownpourClient(RATE, 3, 1)),
+}  # fmt: skip
 
 # Each number picks one of those that can act now; 60 is a multiple of 1 to 5.
 orders = st.lists(st.integers(0, 59), min_size=1, max_size=60)

@@ -14,7 +14,7 @@ from types import FrameType, TracebackType
 ENGINES = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(ENGINES))
 # Folders of engines whose frames are between a run and the user's function, or a rank and it.
-_OWN = {ENGINES, *(os.path.join(ENGINES, name) for name in ("cluster", "slurm"))}
+_OWN = {ENGINES, *(os.path.join(ENGINES, name) for name in ("cluster", "servers", "slurm"))}
 
 
 def place(frame: FrameType | None) -> str:

@@ -1,27 +1,26 @@
 """How messages get from workers to servers and back on the clock, and what they wait for.
 
-`ServerLinks` is the plain network: each server has a link, and nothing else takes time.
-`HostLinks` has a link a host, for all who are on it, in each direction. Whatever a message goes
-through takes one message after the other, in the order in which they come to it, for
-bytes/bandwidth each; a message does not wait to be whole before it goes on, so it arrives when the
-last of its links has let it through, and the latency once. That is the
-α–β model of `helpers.engine.virtual_links`, without its sender that waits for the receiver.
-`Adding` is a server's time to take up what it was sent.
+`ServerLinks` is the plain network: each server has a link, and nothing else takes time. With
+`HostLinks` workers have links, too: each server and each worker is on a host of its own, with a
+link in each direction. Whatever a message goes through takes one message after the other, in the
+order in which they come to it, for bytes/bandwidth each; a message does not wait to be whole before
+it goes on, so it arrives when the last of its links has let it through, and the latency once. That
+is the α–β model of `helpers.engine.virtual_links`, without its sender that waits for the receiver.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
-from helpers.engine.hosts.network import Bandwidth
+from helpers.engine.hosts.network import Bandwidth, bytes_a_second
 from helpers.engine.servers.clock import Clock, Link
-from helpers.engine.servers.places import Bandwidths, Hosts, Places, place, rate
-from helpers.engine.virtual_links import Hosts as RankHosts
+
+OTHERS = "others"  # in a bandwidth by host: every host that it does not name
 
 Act = Callable[..., None]
-MEMORY = RankHosts._field_defaults["memory"], RankHosts._field_defaults["memory_latency"]
+Bandwidths = Bandwidth | Mapping[str, Bandwidth]
 
 
 class Links(Protocol):
@@ -30,8 +29,8 @@ class Links(Protocol):
     def to_server(self, worker: int, server: int, size: float, act: Act, *args: Any) -> None:
         """Send `size` bytes off now; `act(*args)` follows when the server has them."""
 
-    def to_worker(self, server: int, worker: int, size: float, act: Act, *args: Any) -> float:
-        """The same the other way. Returns: when the message has left the server."""
+    def to_worker(self, server: int, worker: int, size: float, act: Act, *args: Any) -> None:
+        """The same the other way."""
 
     def carried(self, server: int) -> tuple[int, int]:
         """Bytes to a server and from it so far."""
@@ -43,20 +42,42 @@ def make_links(
     workers: int,
     latency: float,
     bandwidth: Bandwidths,
-    hosts: Hosts | None = None,
-    adding: Bandwidth = None,
+    hosts: bool = False,
 ) -> Links:
     """The links that the options of `helpers.train` ask for; only servers' if nothing more."""
-    places = place(hosts, bandwidth, servers, workers)
-    links: Links
-    if places is not None:
-        links = HostLinks(clock, places, latency)
-    elif isinstance(bandwidth, int | float):
-        links = ServerLinks(clock, servers, latency, bandwidth)
-    else:
-        links = ServerLinks(clock, servers, latency, rate(cast(Bandwidth, bandwidth), "bandwidth"))
-    taken_up = rate(adding, "adding")
-    return links if taken_up == math.inf else Adding(links, clock, servers, taken_up)
+    if hosts or isinstance(bandwidth, Mapping):
+        return HostLinks(clock, rates(bandwidth, servers, workers), servers, latency)
+    if isinstance(bandwidth, str) or bandwidth is None:
+        bandwidth = rate(bandwidth, "bandwidth")
+    return ServerLinks(clock, servers, latency, bandwidth)
+
+
+def rates(bandwidth: Bandwidths, servers: int, workers: int) -> tuple[float, ...]:
+    """Bytes a second of each host's link, those of the servers first.
+
+    bandwidth: of all, or by name ("server 0", "worker 3"), with "others" for the rest; those not in
+    it are as quick as can be. Raises TypeError or ValueError, with a sentence, for what cannot be.
+    """
+    names = [f"server {n}" for n in range(servers)] + [f"worker {n}" for n in range(workers)]
+    if not isinstance(bandwidth, Mapping):
+        return (rate(bandwidth, "bandwidth"),) * len(names)
+    for name in bandwidth:
+        if name not in names and name != OTHERS:
+            raise ValueError(
+                f"bandwidth names {name!r}, and no host is called so: there are {names[0]!r} to "
+                f"{names[-1]!r}, and {OTHERS!r} for the rest."
+            )
+    rest = bandwidth.get(OTHERS)
+    return tuple(rate(bandwidth.get(name, rest), f"bandwidth of {name}") for name in names)
+
+
+def rate(value: Bandwidth, name: str) -> float:
+    """Bytes a second, infinite for None. Raises ValueError or TypeError, which says the name."""
+    try:
+        found = bytes_a_second(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("bandwidth", name, 1)) from None
+    return math.inf if found is None else found
 
 
 class ServerLinks:
@@ -71,12 +92,9 @@ class ServerLinks:
         """Through the server's link in."""
         self._clock.at(self._into[server].send(self._clock.now, size), act, *args)
 
-    def to_worker(self, server: int, worker: int, size: float, act: Act, *args: Any) -> float:
+    def to_worker(self, server: int, worker: int, size: float, act: Act, *args: Any) -> None:
         """Through the server's link out."""
-        link = self._out[server]
-        arrival = link.send(self._clock.now, size)
-        self._clock.at(arrival, act, *args)
-        return arrival - link.latency
+        self._clock.at(self._out[server].send(self._clock.now, size), act, *args)
 
     def carried(self, server: int) -> tuple[int, int]:
         """Bytes to a server and from it so far."""
@@ -84,76 +102,43 @@ class ServerLinks:
 
 
 class HostLinks:
-    """A link a host in each direction. Within a host messages go through memory, one after the
-    other, as quickly as between ranks on a host of `helpers.run`."""
+    """A link in each direction for each server and each worker. bandwidth: the servers' first."""
 
-    def __init__(self, clock: Clock, places: Places, latency: float) -> None:
+    def __init__(
+        self, clock: Clock, bandwidth: Sequence[float], servers: int, latency: float
+    ) -> None:
         if not latency >= 0:
             raise ValueError(f"A link has a latency of 0 s or more, not {latency} s.")
-        self._clock, self._places, self._latency = clock, places, latency
-        self._out_free = [0.0] * len(places.bandwidth)
-        self._in_free = [0.0] * len(places.bandwidth)
-        memory, memory_latency = MEMORY
-        self._memory = [Link(memory_latency, memory) for _ in places.bandwidth]
-        self._to = [0.0] * len(places.servers)
-        self._from = [0.0] * len(places.servers)
+        self._clock, self._bandwidth, self._latency = clock, bandwidth, latency
+        self._servers = servers
+        self._out_free, self._in_free = [0.0] * len(bandwidth), [0.0] * len(bandwidth)
+        self._to, self._from = [0.0] * servers, [0.0] * servers
 
     def to_server(self, worker: int, server: int, size: float, act: Act, *args: Any) -> None:
         """From a worker's host to a server's."""
         self._to[server] += size
-        here, there = self._places.workers[worker], self._places.servers[server]
-        self._carry(here, there, size, act, args)
+        self._carry(self._servers + worker, server, size, act, args)
 
-    def to_worker(self, server: int, worker: int, size: float, act: Act, *args: Any) -> float:
+    def to_worker(self, server: int, worker: int, size: float, act: Act, *args: Any) -> None:
         """From a server's host to a worker's."""
         self._from[server] += size
-        here, there = self._places.servers[server], self._places.workers[worker]
-        return self._carry(here, there, size, act, args)
+        self._carry(server, self._servers + worker, size, act, args)
 
     def carried(self, server: int) -> tuple[int, int]:
         """Bytes to a server and from it so far."""
         return round(self._to[server]), round(self._from[server])
 
-    def _carry(self, here: int, there: int, size: float, act: Act, args: tuple[Any, ...]) -> float:
-        """Begin a message now. Returns: when it has left its host."""
-        now = self._clock.now
-        if here == there:
-            memory = self._memory[here]
-            arrival = memory.send(now, size)
-            self._clock.at(arrival, act, *args)
-            return arrival - memory.latency
-        start = max(now, self._out_free[here])
-        self._out_free[here] = left = start + size / self._places.bandwidth[here]
-        if start > now:
+    def _carry(self, here: int, there: int, size: float, act: Act, args: tuple[Any, ...]) -> None:
+        """Begin a message now."""
+        start = max(self._clock.now, self._out_free[here])
+        self._out_free[here] = left = start + size / self._bandwidth[here]
+        if start > self._clock.now:
             self._clock.at(start, self._into, there, size, left, act, args)
         else:  # an event costs more than a call
             self._into(there, size, left, act, args)
-        return left
 
     def _into(self, there: int, size: float, ends: float, act: Act, args: tuple[Any, ...]) -> None:
         """A message's head has come to the link of the host that it is for. ends: its tail."""
         start = max(self._clock.now, self._in_free[there])
-        self._in_free[there] = start + size / self._places.bandwidth[there]
+        self._in_free[there] = start + size / self._bandwidth[there]
         self._clock.at(max(ends, self._in_free[there]) + self._latency, act, *args)
-
-
-class Adding:
-    """Other links, and behind them servers that take up one message after another.
-
-    adding: bytes a second at which a server does it.
-    """
-
-    def __init__(self, links: Links, clock: Clock, servers: int, adding: float) -> None:
-        self._links, self._clock = links, clock
-        self._processors = [Link(0.0, adding) for _ in range(servers)]
-        self.to_worker, self.carried = links.to_worker, links.carried
-
-    def to_server(self, worker: int, server: int, size: float, act: Act, *args: Any) -> None:
-        """Through the links, then through the server's processor, which only bytes keep busy."""
-        if size:
-            self._links.to_server(worker, server, size, self._add, server, size, act, args)
-        else:
-            self._links.to_server(worker, server, size, act, *args)
-
-    def _add(self, server: int, size: float, act: Act, args: tuple[Any, ...]) -> None:
-        self._clock.at(self._processors[server].send(self._clock.now, size), act, *args)

@@ -102,6 +102,21 @@ class Server:
             self._reply(worker) for worker in sorted(self._wants) if worker in self.rule.workers
         ]
 
+    def lose(
+        self, worker: int, array: Array, version: int, wants_weights: bool = True
+    ) -> list[Reply]:
+        """Leave out a push that was computed on weights that were lost with an earlier server."""
+        replies = self.refuse(worker, wants_weights)
+        if replies:
+            self.log.append(Message("pull", worker))
+            self.dropped.append(Push(worker, version, 0))
+        return replies
+
+    def resume(self, workers: Sequence[int]) -> list[Reply]:
+        """After a restart: weights for those that wait and whose push was lost."""
+        lost = [worker for worker in workers if worker not in self._wants]
+        return [reply for worker in lost for reply in self.pull(worker)]
+
     def leave(self, worker: int) -> list[Reply]:
         """A worker is gone. Returns: answers for those that no longer wait for it."""
         if worker not in self.rule.workers:

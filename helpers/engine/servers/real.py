@@ -1,42 +1,37 @@
-"""Parameter servers and workers as real processes on this machine, with any rule.
+"""Parameter servers and workers as ranks of one `helpers.run` on this machine, with any rule.
 
-Gradients and weights go through shared memory; a pipe into each server keeps the order in which
-they arrive. The processes are made by one rank of `helpers.run`, so the notebook stays clean: an
-interrupt, a time-out or an error leaves nothing behind.
+Messages, output, time-outs, deadlocks and interrupts are those of a run. Its errors are told by
+servers and workers.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from helpers.engine.comm import Comm
-from helpers.engine.errors import NoHosts, RunError, RunInterrupted, RunTimeout
+from helpers.engine.errors import NoHosts, RunError, RunInterrupted
 from helpers.engine.hosts.namespaces import refused
 from helpers.engine.hosts.network import MAX_HOSTS, Network
+from helpers.engine.local import LocalComm
 from helpers.engine.processes import run_processes
-from helpers.engine.rank import describe_failure
-from helpers.engine.real import Recorder
 from helpers.engine.run import MAX_PROCESSES
 from helpers.engine.servers.client import MakeClient
-from helpers.engine.servers.job import Plan, dumps
-from helpers.engine.servers.parameter_server import Message, Server, check_fit, cut, join
-from helpers.engine.servers.places import Bandwidths, Hosts, Places, place
-from helpers.engine.servers.real_report import failed, own
-from helpers.engine.servers.supervisor import Ending, Supervisor
+from helpers.engine.servers.job import LINE, Plan, count
+from helpers.engine.servers.links import Bandwidths, rates
+from helpers.engine.servers.parameter_server import check_fit, cut, join
+from helpers.engine.servers.real_report import retold
+from helpers.engine.servers.real_server import Served, Serving
+from helpers.engine.servers.real_worker import work
 from helpers.engine.servers.task import Task
 from helpers.engine.servers.training import MakeRule, Point, Training
 from helpers.engine.trace import Event, Trace
 from helpers.engine.wire import anonymous_file
 
 NO_FORK = (
-    "This system cannot fork, and real servers and workers are forked from one process. "
-    'engine="virtual" trains here, and the same order of arrivals gives the same weights.'
+    "This system cannot fork, and who is to be killed is forked from its rank: leave kill= out."
 )
-_AFTERWARDS = 60.0  # seconds beyond the time-out, to look at the model and to say what went wrong
 
 
 def train_processes(
@@ -46,82 +41,66 @@ def train_processes(
     workers: int,
     servers: int,
     batch: int,
-    updates: int | None,
+    updates: int,
     evaluate_every: int = 0,
-    order: Sequence[Sequence[Message]] | None = None,
     timeout: float = 60.0,
     snapshot_every: int = 100,
     write_through: bool = False,
     slow: Mapping[int, float] | None = None,
-    kill: Mapping[str, float | Sequence[float]] | None = None,
+    kill: Mapping[str, int] | None = None,
     trace: bool = False,
     network: Network | None = None,
-    places: Places | None = None,
 ) -> Training:
     """Train on real processes, until every server has made exactly `updates` updates.
 
-    order: logs, one a server, that the servers follow to their ends, instead of taking up what
-    comes first. timeout: seconds for the training. snapshot_every: updates between two snapshots
-    of a server, 0 for none. write_through: save before anything leaves a server, so that its death
-    costs no update. slow: extra seconds of a worker's steps. kill: for demonstrations, whom to
-    kill with SIGKILL and when: {"server 0": 57} after its 57th update, {"worker 3": 10} after 10
-    steps, {"server 0": 0.5} after 0.5 s (a number with a point counts seconds); several in a list.
+    timeout: seconds for the training. slow: extra seconds of a worker's steps.
+    kill: for demonstrations, whom to kill with SIGKILL and when: {"server 0": 57} after its 57th
+    update, {"worker 3": 10} after 10 steps. The others go on without that worker; the server is
+    started again from its last snapshot. snapshot_every: updates between two of these, 0 for none.
+    write_through: save before anything leaves a server, so that its death costs no update.
+    network: the hosts of the servers, then of the workers, and their links.
 
-    network, places: the hosts of `helpers.train(engine="hosts")`, their links, and who is where.
-
-    Raises TrainingFailed (with a worker's or server's own traceback, or where no worker is left),
-    Deadlock where all wait for each other, RunTimeout, RunInterrupted; RunError where the system
-    cannot fork. Nothing is left behind.
+    A rank that dies otherwise ends the training. Raises what `helpers.run` raises, which names
+    servers and workers, and RunError where no worker is left. Nothing is left behind.
     """
-    if not hasattr(os, "fork"):
-        raise RunError(NO_FORK)
-    timeout = float(timeout)
-    logs = None if order is None else [[Message(*m) for m in log] for log in order]
-    status = anonymous_file()
+    progress = anonymous_file()
     plan = Plan(
-        make_rule, make_client, task, workers, servers, batch, updates, evaluate_every, logs,
-        timeout, snapshot_every, write_through, dict(slow or {}), moments(kill or {}), trace,
-        f"/proc/{os.getpid()}/fd/{status}", places,
+        make_rule, make_client, task, workers, servers, batch, updates, evaluate_every,
+        snapshot_every, write_through, dict(slow or {}), dict(kill or {}),
+        f"/proc/{os.getpid()}/fd/{progress}",
     )  # fmt: skip
     try:
-        check(plan)
+        check(plan, timeout)
         results = run_processes(
-            supervise, (plan,), 1, timeout=timeout + _AFTERWARDS, show=False, device="cpu",
-            network=network,
+            be_member, (plan,), servers + workers, timeout=timeout, device="cpu",
+            names=plan.names, network=network,
         )  # fmt: skip
-    except RunInterrupted:
-        text = "The training was interrupted; its servers and workers have been ended.\n"
-        last = os.pread(status, os.fstat(status).st_size, 0).decode()
-        raise RunInterrupted((text + last).rstrip()) from None
+    except NoHosts:
+        raise
+    except (RunError, RunInterrupted) as error:
+        told = os.pread(progress, LINE * servers, 0).decode()
+        lines = [told[at : at + LINE].strip("\0 ") for at in range(0, len(told), LINE)]
+        raise retold(error, plan.names, "\n".join(lines), timeout) from None
     finally:
-        os.close(status)
-    if results.output[0]:
-        print(results.output[0], end="", flush=True)
-    return outcome(*results[0])
+        os.close(progress)
+    training = put_together(plan, results[:servers])
+    if trace:
+        begun = min(served.began for served in results[:servers])
+        training.trace = make_trace(results[servers:], begun, training.seconds)
+    return training
 
 
-def moments(kill: Mapping[str, float | Sequence[float]]) -> dict[str, tuple[int | float, ...]]:
-    """For each name its moments: int counts updates or steps, float seconds."""
-    for name, given in kill.items():
-        if isinstance(given, str):
-            raise TypeError(f"kill says {given!r} for {name}: give a number, or several in a list.")
-    listed = {k: v if isinstance(v, Sequence) else (v,) for k, v in kill.items()}
-    return {
-        name: tuple(int(m) if hasattr(m, "__index__") else float(m) for m in given)
-        for name, given in listed.items()
-    }
+def be_member(comm: LocalComm, plan: Plan) -> Any:
+    """What each rank does: serve or work."""
+    if comm.rank < plan.servers:
+        return Serving(comm, plan, comm.rank).run()
+    return work(comm, plan, comm.rank - plan.servers)
 
 
-def check(plan: Plan) -> None:
-    """Raise ValueError for what cannot be."""
-    if plan.updates is None and plan.order is None:
-        raise ValueError("Say when the training is to end: give updates= or an order=.")
-    if plan.order is not None and len(plan.order) != plan.servers:
-        raise ValueError(
-            f"An order has one log for each server: {plan.servers}, not {len(plan.order)}."
-        )
-    if not plan.timeout > 0:
-        raise ValueError(f"timeout={plan.timeout} is not a time; give seconds above 0.")
+def check(plan: Plan, timeout: float) -> None:
+    """Raise ValueError, TypeError or RunError for what cannot be."""
+    if not timeout > 0:
+        raise ValueError(f"timeout={timeout} is not a time; give seconds above 0.")
     if plan.snapshot_every < 0:
         raise ValueError(f"snapshot_every={plan.snapshot_every}: give updates, or 0 for never.")
     for worker, seconds in plan.slow.items():
@@ -130,115 +109,75 @@ def check(plan: Plan) -> None:
                 f"slow={{{worker!r}: {seconds!r}}}: name a worker from 0 to {plan.workers - 1} and "
                 "the seconds that each of its steps takes longer."
             )
-    known = [f"server {n}" for n in range(plan.servers)]
-    known += [f"worker {n}" for n in range(plan.workers)]
-    if len(known) > MAX_PROCESSES:
+    if len(plan.names) > MAX_PROCESSES:
         raise ValueError(
             f"{plan.workers} workers and {plan.servers} servers are too many: a machine runs "
             f"{MAX_PROCESSES} processes at most here, the virtual clock thousands."
         )
-    for name, given in plan.kill.items():
-        if name not in known:
-            raise ValueError(f"kill names {name!r}; there are {', '.join(known)}.")
-        if not all(0 < moment < math.inf for moment in given):
-            raise ValueError(f"kill={{{name!r}: {given}}}: give updates, steps or seconds above 0.")
+    for name, moment in plan.kill.items():
+        if name not in plan.names:
+            raise ValueError(f"kill names {name!r}; there are {', '.join(plan.names)}.")
+        if not hasattr(moment, "__index__") or moment < 1:
+            raise ValueError(
+                f"kill={{{name!r}: {moment!r}}}: give a number of updates or steps, 1 or more."
+            )
+    if plan.kill and not hasattr(os, "fork"):
+        raise RunError(NO_FORK)
+    for part in cut(plan.task.initial(), plan.servers):
+        check_fit(plan.make_rule(part), plan.make_client(), plan.workers)
 
 
 def train_on_hosts(
     *args: Any,
     workers: int,
     servers: int,
-    hosts: Hosts | None = None,
     bandwidth: Bandwidths = None,
     **options: Any,
 ) -> Training:
-    """Train as `train_processes` does, with its arguments and options, over the hosts' links.
+    """Train as `train_processes` does, with its arguments and options, each on a host of its own.
 
-    hosts, bandwidth: who is where, and how quick each host's link is; see `places.place`.
-    Raises NoHosts where this machine gives none.
+    bandwidth: of the hosts' links; see `links.rates`. Raises NoHosts where this machine gives none.
     """
-    places = place(hosts or {}, bandwidth, servers, workers)
-    assert places is not None
-    if len(places.bandwidth) > MAX_HOSTS:
-        raise ValueError(f"{len(places.bandwidth)} hosts are too many: there are {MAX_HOSTS}.")
+    links = rates(bandwidth, servers, workers)
+    if len(links) > MAX_HOSTS:
+        raise ValueError(f"{len(links)} hosts are too many: there are {MAX_HOSTS}.")
     if why := refused():
         raise NoHosts(f"Virtual hosts cannot be had here: {why}.")
-    links = tuple(None if link == math.inf else link for link in places.bandwidth)
-    where: dict[str, Any] = {"network": Network((0,), links), "places": places}
-    return train_processes(*args, **{"workers": workers, "servers": servers, **where, **options})
+    quick = tuple(None if link == math.inf else link for link in links)
+    network = Network(tuple(range(len(links))), quick)
+    given = {"workers": workers, "servers": servers, "network": network, **options}
+    return train_processes(*args, **given)
 
 
-def outcome(what: str, value: Any) -> Training:
-    """The training, or the error that ended it. Runs in the notebook, which knows its cells."""
-    if what == "trained":
-        return value
-    if what == "error":
-        raise value from None
-    if what == "failed":
-        raise failed(*value) from None
-    text, stacks = value
-    for name, frames in stacks.items():
-        text += f"\n{name} is computing:\n" + "".join(own(frames).format())
-    workers = [int(name.split()[1]) for name in stacks if name.startswith("worker")]
-    raise RunTimeout(text.rstrip(), tuple(workers)) from None
-
-
-def supervise(comm: Comm, plan: Plan) -> tuple[str, Any]:
-    """The one rank: makes the processes. Returns: how it ended, and what is to be told."""
-    import torch.distributed as dist
-
-    if dist.is_initialized():
-        dist.destroy_process_group()  # its threads would not be in the forks
-    try:
-        cores = [Server(plan.make_rule(part)) for part in cut(plan.task.initial(), plan.servers)]
-        client = plan.make_client()
-    except BaseException as error:
-        return "failed", ("the training's start", describe_failure(error, Recorder(0)))
-    try:
-        for core in cores:
-            check_fit(core.rule, client, plan.workers)
-    except (TypeError, ValueError) as error:
-        return "error", error
-    try:
-        dumps(cores)
-    except Exception as error:
-        text = f"The rule cannot be saved for a restart of its server: {error}."
-        return "error", TypeError(text)
-    try:
-        supervisor = Supervisor(plan, cores)
-        supervisor.run()
-    except Ending as ending:
-        return ending.what, ending.value
-    return "trained", result(supervisor)
-
-
-def result(done: Supervisor) -> Training:
-    """What the servers saved last, put together."""
-    plan, table, parts = done.plan, done.table, []
-    for number, record in enumerate(done.records):
-        parts.append(pickle.loads(done.states[number]).core.rule.weights)
-        record.bytes_in = int(table.bytes_in[number])
-        record.bytes_out = int(table.bytes_out[number])
-        record.story = done.stories(number)
-        record.lost = sum(
-            done.reached(number, i) - life.saved for i, life in enumerate(done.lives[number])
+def put_together(plan: Plan, served: Sequence[Served]) -> Training:
+    """What the servers returned, as a training. Raises RunError where no worker was left."""
+    died = {worker: words for each in served[:1] for worker, words in each.died.items()}
+    weights = join([each.weights for each in served])
+    ends = [each.seconds for each in served if each.seconds is not None]
+    if len(ends) < plan.servers:
+        made = min(each.made for each in served)
+        stories = [words.removesuffix("; the others went on") for words in died.values()]
+        raise RunError(
+            f"All {count(plan.workers, 'worker')} have died after {made} of {plan.updates} "
+            "updates; nobody is left to compute gradients.\n" + "\n".join(stories)
         )
+    began = min(each.began for each in served)
     curve = []
-    for made, looks in sorted(done.looks.items()):
+    for made in sorted(served[0].looks):
+        looks = [each.looks[made] for each in served if made in each.looks]
         if len(looks) == plan.servers:
-            moments, seen = zip(*(looks[s] for s in range(plan.servers)), strict=True)
-            curve.append(Point(max(moments), made, plan.task.error(join(seen))))
-    weights, seconds = join(parts), max(done.finished)
-    trace = make_trace(done, seconds) if plan.trace else None
+            moments, seen = zip(*looks, strict=True)
+            curve.append(Point(max(moments) - began, made, plan.task.error(join(seen))))
+    records = [each.record for each in served]
     error = plan.task.error(weights)
-    return Training(weights, seconds, curve, done.records, error, done.died, trace)
+    return Training(weights, max(ends) - began, curve, records, error, died)
 
 
-def make_trace(done: Supervisor, end: float) -> Trace:
-    """What the workers told, in seconds since the training began."""
-    began, events = float(done.table.began[0]), []
-    for event in done.events:
-        first, last = max(event.start - began, 0.0), min(event.end - began, end)
-        if event.start - began < end:
-            events.append(Event(event.rank, event.kind, first, max(first, last)))
-    return Trace(events, done.plan.workers)
+def make_trace(done: Sequence[Sequence[Event]], began: float, seconds: float) -> Trace:
+    """What the workers did, in seconds since the training began, as long as it went on."""
+    events = []
+    for each in (event for events in done for event in events):
+        start, end = max(each.start - began, 0.0), min(each.end - began, seconds)
+        if start < seconds:
+            events.append(Event(each.rank, each.kind, start, max(start, end)))
+    return Trace(events, len(done))

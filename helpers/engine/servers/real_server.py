@@ -1,242 +1,243 @@
-"""A server's process: it takes up requests in the order of their arrival and answers them."""
+"""A server's rank: it takes up what workers ask in the order of its coming, and answers.
+
+One that is to be killed is kept by a process of its own. The rank, at which the workers ask, stays
+and starts it again from what it saved last, as somebody who supervises servers does.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import os
 import pickle
-import signal
-import socket
-import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from helpers.engine.servers.job import Answer, Plan, Request, State, Table, check_like, dumps
-from helpers.engine.servers.parameter_server import Message, Reply
-from helpers.engine.servers.rule import Push
-from helpers.engine.servers.training import bytes_of
-from helpers.engine.wire import HEAD
+from helpers.engine.local import LocalComm
+from helpers.engine.servers.apart import Apart, Died
+from helpers.engine.servers.job import LINE, Answer, Ask, Plan, count, say
+from helpers.engine.servers.parameter_server import Array, Reply, Server, cut
+from helpers.engine.servers.training import ServerRecord, bytes_of
 
-LEFT = struct.Struct("=i")  # what the supervisor says of a worker that is gone: its number
-_BUFFER = 1 << 24  # bytes of a request that are read ahead
+_MOST_IN_VAIN = 5  # deaths in a row without an update
 
 
-class ServerProcess:
-    """Server `number`; `run` does not return, the supervisor ends it.
+class Done(NamedTuple):
+    """What has followed from a call of a server.
 
-    state: where it begins. restored: at which update each of its incarnations began, this one last.
-    A server that has made its last update saves its state and then only answers, without taking
-    anything up, until all servers have.
+    made: updates so far. look: the weights, if it is time to look at them. saved: the server, if it
+    is time to save it.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        table: Table,
-        number: int,
-        state: State,
-        restored: Sequence[int],
-        listener: socket.socket,
-        control: socket.socket,
-        tell: Callable[..., None],
-        fail: Callable[[BaseException], None],
-    ) -> None:
-        self.plan, self.table, self.number = plan, table, number
-        self.tell, self.fail = tell, fail
-        self.core, self.taken, self.said, self.answers, self.logged = state
-        self.listener, self.control = listener, control
-        self.restored, self.incarnation = restored, len(restored) - 1
-        self.arrived: dict[int, Request] = {}  # by worker, the first one first
-        self.wires: dict[int, asyncio.StreamWriter] = {}
-        self.order = None if plan.order is None else plan.order[number]
-        self.over = bool(self.incarnation) and self.at_the_end()
-        self.saved = self.core.rule.version  # as the last snapshot has it
-        self.like = self.core.rule.weights
-        kills = [k for k in plan.kill.get(f"server {number}", ()) if type(k) is int]
-        self.kill_at = kills[self.incarnation] if self.incarnation < len(kills) else None
-        table.heard[number] = 0  # what was on its way to another incarnation died with it
-        table.taken[number], table.said[number] = self.taken, self.said
-        table.version[number] = self.core.rule.version
+    replies: Sequence[Reply]
+    made: int
+    look: Array | None
+    saved: Server | None
 
-    def run(self) -> None:
-        """Serve for ever."""
-        asyncio.run(self.serve())
 
-    async def serve(self) -> None:
-        """Begin, or go on where the last incarnation was saved; then take up what comes."""
-        if not self.incarnation:
-            self.look(0)
-        if not self.logged and not any(self.said):
-            self.after(self.core.begin(), 0)
-        for worker in self.table.gone.nonzero()[0].tolist():
-            self.leave(worker)
-        asyncio.get_running_loop().add_reader(self.control, self.told)
-        server = await asyncio.start_server(self.hear, sock=self.listener, limit=_BUFFER)
-        await server.serve_forever()
+class Keeper:
+    """Keeps a server: called with the name of a method of its and what that takes.
 
-    def told(self) -> None:
-        """The supervisor says that workers are gone."""
-        for (worker,) in LEFT.iter_unpack(self.control.recv(LEFT.size)):
-            self.guarded(self.leave, worker)
+    doomed: whether its process is to be killed now. kill: the update after which it is.
+    """
 
-    async def hear(self, reader: asyncio.StreamReader, wire: asyncio.StreamWriter) -> None:
-        """Take what comes over one connection, as long as its worker is there."""
-        try:
-            while True:
-                length, _ = HEAD.unpack(await reader.readexactly(HEAD.size))
-                request: Request = pickle.loads(await reader.readexactly(length))
-                self.wires[request.worker] = wire
-                self.guarded(self.take, request)
-        except (EOFError, OSError):
-            self.wires = {w: other for w, other in self.wires.items() if other is not wire}
-            wire.close()
+    def __init__(self, plan: Plan, core: Server, kill: int | None) -> None:
+        self.plan, self.core, self.kill = plan, core, kill
+        self.doomed = False
 
-    def guarded(self, act: Callable[..., None], *args: object) -> None:
-        """Do it; what it raises ends the server."""
-        self.table.busy[self.number] = 1
-        try:
-            act(*args)
-        except BaseException as error:
-            self.fail(error)
-        self.table.busy[self.number] = 0
-
-    def take(self, request: Request) -> None:
-        """A request has come: a new one, or once more one that was taken up before."""
-        worker, number = request.worker, request.number
-        if number > self.taken[worker]:
-            self.arrived[worker] = request
-        elif worker in self.answers and self.said[worker] == number:
-            self.send(worker)
-        self.table.heard[self.number, worker] = number
-        self.work()
-
-    def send(self, worker: int) -> None:
-        """Send a worker its answer, without waiting until it has come."""
-        data = dumps(self.answers[worker])
-        self.wires[worker].write(HEAD.pack(len(data), 0) + data)
-
-    def work(self) -> None:
-        """Take up what has arrived, as far as the order, where there is one, allows."""
-        while (message := self.next()) is not None:
-            before = self.core.rule.version
-            if message.kind == "leave":
-                self.after(self.core.leave(message.worker), before)
-            else:
-                self.after(self.take_up(self.arrived.pop(message.worker)), before)
-
-    def next(self) -> Message | None:
-        """What is to be taken up now, None where that has not arrived."""
-        if self.order is None or self.over:
-            first = next(iter(self.arrived.values()), None)
-            return first and Message(first.kind, first.worker)
-        message = self.order[self.logged + len(self.core.log)]
-        if message.kind == "leave":
-            if message.worker not in self.core.rule.workers:
-                raise ValueError(
-                    f"In the order worker {message.worker} leaves, which is not there."
-                )
-            return message
-        found = self.arrived.get(message.worker)
-        if found is not None and found.kind != message.kind:
-            raise ValueError(
-                f"Message {self.logged + len(self.core.log)} of the order is a {message.kind} of "
-                f"worker {message.worker}, but what has come from it is a {found.kind}. The order "
-                "belongs to another rule or client."
-            )
-        return found and message
-
-    def take_up(self, request: Request) -> list[Reply]:
-        """One request, by the core. Returns: the answers that follow."""
-        worker = request.worker
-        self.answers.pop(worker, None)  # it has come, for its worker asks something else
-        self.taken[worker] = self.table.taken[self.number, worker] = request.number
-        if self.over:
-            return self.core.refuse(worker, request.wants)
-        if request.kind == "pull":
-            return self.core.pull(worker)
-        self.table.bytes_in[self.number] += bytes_of(request.part)
-        if request.version > min(self.restored[request.incarnation + 1 :], default=request.version):
-            return self.refuse(request)
-        return self.core.push(worker, request.part, request.version, request.wants)
-
-    def refuse(self, request: Request) -> list[Reply]:
-        """A push that was computed on weights that were lost: its worker pulls and goes on."""
-        if self.order is not None:
-            raise ValueError(
-                f"Server {self.number} has lost updates and cannot follow an order any more; use "
-                "write_through=True."
-            )
-        replies = self.core.refuse(request.worker, request.wants)
-        if replies:
-            self.core.log.append(Message("pull", request.worker))
-            self.core.dropped.append(Push(request.worker, request.version, 0))
-        return replies
-
-    def leave(self, worker: int) -> None:
-        """A worker is gone."""
-        if not self.over and self.order is None:
-            before = self.core.rule.version
-            self.after(self.core.leave(worker), before)
-
-    def after(self, replies: Sequence[Reply], before: int) -> None:
-        """Keep what has to be kept, then let the answers out."""
+    def __call__(self, method: str, *args: Any) -> Done:
+        """Let it act."""
+        before = self.core.rule.version
+        replies = getattr(self.core, method)(*args)
         made = self.core.rule.version
-        ends = not self.over and self.at_the_end()
-        if ends and self.plan.servers > 1:
-            replies = [*replies, *self.core.finish()]
-        if made > before:
-            self.look(made)
-        going = [reply.worker for reply in replies if self.is_due(reply)]
-        every = self.plan.snapshot_every
-        due = every and made > before and made // every > self.saved // every
-        through = self.plan.write_through and (made > before or replies)
-        if ends or (not self.over and (due or through)):
-            self.save(ends)
-        for worker in going:
-            self.table.said[self.number, worker] = self.said[worker]
-            if worker in self.wires:
-                self.send(worker)
-        self.over = self.over or ends
-        self.table.version[self.number] = made
-        if made > before and made == self.kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+        new, every = made > before, self.plan.snapshot_every
+        self.doomed = new and made == self.kill
+        looks = self.plan.evaluate_every
+        look = self.core.rule.weights if new and looks and made % looks == 0 else None
+        due = self.plan.write_through or (new and every and made // every > before // every)
+        return Done(replies, made, look, self.core if due or method == "finish" else None)
 
-    def is_due(self, reply: Reply) -> bool:
-        """Whether a worker waits for this answer, which is kept until it asks again."""
-        worker = reply.worker
-        if self.said[worker] >= self.taken[worker]:
-            if self.incarnation:
-                return False  # the last incarnation has let it go on already
-            raise RuntimeError(
-                f"The rule of server {self.number} releases worker {worker}, which is not waiting "
-                "for it. A worker is released once for each push that was taken up."
-            )
+
+class Served(NamedTuple):
+    """What a server's rank returns.
+
+    made: updates, for good or not. began, seconds: by time.monotonic(); seconds is None where it
+    never made its last update.
+    looks: by updates, when and at which weights. died: workers, in words.
+    """
+
+    record: ServerRecord
+    weights: Array
+    made: int
+    began: float
+    seconds: float | None
+    looks: dict[int, tuple[float, Array]]
+    died: dict[int, str]
+
+
+class Ear(NamedTuple):
+    """Takes a worker's next message when it comes."""
+
+    server: Serving
+    worker: int
+
+    def fill(self, notice: Any) -> None:
+        """It has come."""
+        said = self.server.comm.take(self.server.plan.servers + self.worker, notice, None)
+        self.server.arrived[self.worker] = pickle.loads(said)
+
+
+class Serving:
+    """Server `number`, on its rank.
+
+    arrived: by worker, the first one first, what has come and was not taken up. owed: the workers
+    that wait for an answer. stale: those that may have weights that were lost. saved, base: the
+    update that was saved last, and the one that it was restarted from.
+    """
+
+    def __init__(self, comm: LocalComm, plan: Plan, number: int) -> None:
+        self.comm, self.plan, self.number = comm, plan, number
+        self.core = Server(plan.make_rule(cut(plan.task.initial(), plan.servers)[number]))
+        kill = plan.kill.get(f"server {number}")
+        keeper = Keeper(plan, self.core, kill)
+        self.keeper = keeper if kill is None else Apart(keeper)
+        self.made = self.saved = self.base = self.in_vain = 0
+        self.here = set(range(plan.workers))
+        self.owed, self.stale = set(self.here), set[int]()
+        self.arrived: dict[int, Ask] = {}
+        self.seconds: float | None = None
+        self.record = ServerRecord([], [], [], 0)
+        self.looks: dict[int, tuple[float, Array]] = {}
+        self.died: dict[int, str] = {}
+        self.progress: int | None = None
+        with contextlib.suppress(OSError):  # not on every system
+            self.progress = os.open(plan.progress, os.O_WRONLY)
+        for worker in self.here:
+            self.listen(worker)
+
+    def listen(self, worker: int) -> None:
+        """Ask for a worker's next message."""
+        self.comm.inbox.ask(Ear(self, worker), self.plan.servers + worker)
+
+    def run(self) -> Served:
+        """Serve until every worker has left."""
+        self.comm.barrier()
+        began = time.monotonic()
+        if self.plan.evaluate_every:
+            self.looks[0] = began, self.core.rule.weights
+        self.follow(self.keeper("begin"))
+        while self.here:
+            try:
+                self.take(self.next())
+                if self.seconds is None and self.made >= self.plan.updates:
+                    self.finish()
+            except Died as death:
+                self.restart(death.how)
+        core, record = self.core, self.record
+        record.log, record.updates, record.dropped = core.log, core.updates, core.dropped
+        record.version = core.rule.version
+        weights, end = core.rule.weights, self.seconds
+        return Served(record, weights, self.made, began, end, self.looks, self.died)
+
+    def next(self) -> int:
+        """Wait until something has come. Returns: from which worker the first thing is."""
+        if not self.arrived:
+            self.tell()
+            self.comm.wait_for(lambda: bool(self.arrived), "receiving")
+        return next(iter(self.arrived))
+
+    def take(self, worker: int) -> None:
+        """Take up what a worker asks. Raises Died where that has to be done once more."""
+        ask, over = self.arrived[worker], self.seconds is not None
+        if ask.kind == "leave":
+            done = None if over else self.keeper("leave", worker)
+            self.here.discard(worker)
+            if ask.died:
+                made = count(self.made, "update")
+                self.died[worker] = f"{ask.died}, when {made} had been made; the others went on"
+        else:
+            if over:
+                done = self.keeper("refuse", worker, ask.wants)
+            elif ask.kind == "pull":
+                done = self.keeper("pull", worker)
+            else:
+                lost = worker in self.stale and ask.version > self.base
+                how = "lose" if lost else "push"
+                done = self.keeper(how, worker, ask.part, ask.version, ask.wants)
+            self.owed.add(worker)
+            self.record.bytes_in += 0 if over else bytes_of(ask.part)
+        del self.arrived[worker]
+        if worker in self.here:
+            self.listen(worker)
+        if done is not None:
+            self.follow(done)
+
+    def follow(self, done: Done) -> None:
+        """Keep what has to be kept, then let the answers out."""
+        self.made = done.made
+        if done.saved is not None:
+            self.core, self.saved = done.saved, done.made
+        if done.look is not None:
+            self.looks[done.made] = time.monotonic(), done.look
+        for reply in done.replies:
+            if reply.worker in self.owed:
+                self.answer(reply)
+            elif not self.record.story:  # an earlier life may have let it go on already
+                raise RuntimeError(
+                    f"The rule of server {self.number} releases worker {reply.worker}, which is "
+                    "not waiting for it. A worker is released once for each push that was taken up."
+                )
+
+    def answer(self, reply: Reply) -> None:
+        """Let a worker go on."""
+        over = self.seconds is not None
+        self.owed.discard(reply.worker)
         if reply.weights is not None:
-            what = f"What the rule of server {self.number} gives as weights"
-            check_like(self.like, reply.weights, what)
-        if not self.over:
-            self.table.bytes_out[self.number] += bytes_of(reply.weights)
-        self.said[worker] = self.taken[worker]
-        self.answers[worker] = Answer(self.taken[worker], self.incarnation, reply)
-        return True
+            self.stale.discard(reply.worker)
+        self.record.bytes_out += 0 if over else bytes_of(reply.weights)
+        say(self.comm, Answer(reply, over), self.plan.servers + reply.worker)
 
-    def save(self, ends: bool) -> None:
-        """Give the supervisor the state, and of the log what is new."""
-        core, self.saved = self.core, self.core.rule.version
-        new = core.log, core.updates, core.dropped
-        core.log, core.updates, core.dropped = [], [], []
-        self.logged += len(new[0])
-        state = State(core, self.taken, self.said, self.answers, self.logged)
-        self.tell("saved", self.saved, new, dumps(state), ends, time.monotonic())
+    def finish(self) -> None:
+        """It has made its last update: all that wait go on, for another server may need them."""
+        done = self.keeper("finish")
+        self.seconds = time.monotonic()
+        self.follow(done)
 
-    def at_the_end(self) -> bool:
-        """Whether the last update is made, or the order has come to its end."""
-        if self.order is not None:
-            return self.logged + len(self.core.log) >= len(self.order)
-        return self.core.rule.version >= (self.plan.updates or 0)
+    def restart(self, how: str) -> None:
+        """Its process has died: another takes its place, from what was saved."""
+        self.in_vain = self.in_vain + 1 if self.record.story and self.made == self.base else 0
+        if self.in_vain == _MOST_IN_VAIN:
+            raise RuntimeError(f"Server {self.number} {how} again, with no update since.")
+        self.record.lost += self.made - self.saved
+        self.base = self.saved
+        self.record.story.append(restarted(self.number, how, self.made, self.saved))
+        self.stale = set(self.here)
+        self.keeper = Apart(Keeper(self.plan, self.core, None))
+        for worker in self.died:
+            self.follow(self.keeper("leave", worker))
+        self.follow(self.keeper("resume", sorted(self.owed)))
 
-    def look(self, made: int) -> None:
-        """Keep the weights for the curve, if it is time."""
-        every = self.plan.evaluate_every
-        if every and made % every == 0:
-            self.tell("look", made, time.monotonic(), self.core.rule.weights)
+    def tell(self) -> None:
+        """Write what it waits for where it can be read if the training has to be ended."""
+        if self.progress is None:
+            return
+        text = f"server {self.number} has made {count(self.made, 'update')} of {self.plan.updates}"
+        computing = sorted(self.here - self.owed)
+        if self.seconds is not None:
+            text += "; it is done"
+        elif computing:
+            text += f"; it waits for {' and '.join(f'worker {w}' for w in computing)}"
+        else:
+            text += "; every worker waits for an answer"
+        os.pwrite(self.progress, text.encode()[:LINE].ljust(LINE), self.number * LINE)
+
+
+def restarted(server: int, how: str, at: int, saved: int) -> str:
+    """A server died and a new one took its place."""
+    if not (lost := at - saved):
+        return f"server {server} {how} after update {at} and went on from there: no update was lost"
+    start = f"its snapshot at update {saved}" if saved else "the start"
+    return (
+        f"server {server} {how} after update {at} and went on from {start}: "
+        f"{count(lost, 'update')} {'was' if lost == 1 else 'were'} lost"
+    )

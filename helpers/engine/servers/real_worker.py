@@ -1,119 +1,87 @@
-"""A worker's process: pull, compute, push, until it is ended."""
+"""A worker's rank: pull, compute, push, until every server has made its last update."""
 
 from __future__ import annotations
 
+import mmap
 import os
-import pickle
 import random
 import signal
-import socket
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
-from helpers.engine.servers.job import Answer, Plan, Request, Table, check_like, dumps
-from helpers.engine.servers.parameter_server import Array, Worker, cut
-from helpers.engine.wire import receive_message, send_message
+from helpers.engine.comm import Comm
+from helpers.engine.servers.apart import Apart, Died
+from helpers.engine.servers.job import Answer, Ask, Plan, hear, say
+from helpers.engine.servers.parameter_server import Array, Reply, Worker
+from helpers.engine.trace import Event, Kind
 
-Tell = Callable[..., None]
 
+class Working:
+    """Worker `number`: called with the servers' answers, it gives what it asks next.
 
-class WorkerProcess:
-    """Worker `number`; `run` does not return. addresses: where the servers listen."""
+    steps: how many it has begun, in memory that outlives its process.
+    """
 
-    def __init__(
-        self, plan: Plan, table: Table, number: int, addresses: Sequence[Any], tell: Tell
-    ) -> None:
-        self.plan, self.table, self.number, self.tell = plan, table, number, tell
-        self.addresses = addresses
-        self.like = cut(plan.task.initial(), plan.servers)
+    def __init__(self, plan: Plan, number: int) -> None:
         self.worker = Worker(number, plan.make_client(), plan.task, plan.batch, plan.servers)
-        self.wires: dict[int, socket.socket] = {}
-        self.incarnations = [0] * plan.servers  # of the servers whose weights it has
-        self.base = self.incarnations  # and had, for the first gradient that it now pushes
-        self.accruing = False
-        self.asked = 0
-        kill = plan.kill.get(f"worker {number}", ())
-        self.last_step = next((k for k in kill if isinstance(k, int)), None)
+        self.slow, self.last_step = plan.slow.get(number, 0.0), plan.kill.get(f"worker {number}")
+        self.steps: np.ndarray = np.frombuffer(mmap.mmap(-1, 8), np.int64)
         random.seed(number)  # a task that draws numbers does not draw the same everywhere
         np.random.seed(number)
         torch.manual_seed(number)
 
-    def run(self) -> None:
-        """Work for ever."""
-        self.ask("begin")
-        while True:
-            if self.worker.client.wants_weights:
-                self.ask("pull")
-            elif (parts := self.compute()) is not None:
-                self.ask("push", parts)
+    def __call__(self, replies: Sequence[Reply]) -> list[Ask]:
+        """What it asks each server, once it has computed what it had to."""
+        worker = self.worker
+        worker.receive(replies)
+        while not worker.client.wants_weights:
+            if (parts := self.compute()) is not None:
+                wants = worker.client.wants_weights
+                pushed = zip(worker.versions, parts, strict=True)
+                return [Ask("push", wants, version, part) for version, part in pushed]
+        return [Ask("pull")] * len(worker.versions)
 
     def compute(self) -> list[Array] | None:
         """One step. Returns: what to push, if anything."""
-        steps = int(self.table.steps[self.number])
-        if steps == self.last_step:
+        if self.steps[0] == self.last_step:
             os.kill(os.getpid(), signal.SIGKILL)
-        self.table.steps[self.number] = steps + 1
-        start = time.monotonic()
-        if slow := self.plan.slow.get(self.number, 0):
-            time.sleep(slow)
-        if not self.accruing:
-            self.base = list(self.incarnations)
-        parts = self.worker.compute()
-        self.accruing = parts is None
-        self.did("computing", start)
-        return parts
+        self.steps[0] += 1
+        if self.slow:
+            time.sleep(self.slow)
+        return self.worker.compute()
 
-    def ask(self, kind: Literal["begin", "pull", "push"], parts: Sequence[Array] = ()) -> None:
-        """Ask all servers at once, wait until each has answered, and take the answers."""
-        start, wants = time.monotonic(), kind != "push" or self.worker.client.wants_weights
-        self.asked += 1
-        requests = []
-        for s, (version, base) in enumerate(zip(self.worker.versions, self.base, strict=True)):
-            part = parts[s] if parts else None
-            if part is not None:
-                check_like(self.like[s], part, f"What worker {self.number} pushes to server {s}")
-            request = Request(self.number, self.asked, kind, wants, version, base, part)
-            requests.append(dumps(request))
-            self.table.asked[s, self.number] = self.asked
-            self.send(s, requests[s])
-        answers = [self.answer(s, request) for s, request in enumerate(requests)]
-        self.did("waiting", start)
-        for s, answer in enumerate(answers):
-            if answer.reply.weights is not None:
-                self.incarnations[s] = answer.incarnation
-        self.worker.receive([answer.reply for answer in answers])
 
-    def send(self, server: int, request: bytes) -> None:
-        """Send a server a request, or the one that takes its place where it dies."""
-        while True:
-            if server not in self.wires:
-                self.wires[server] = socket.create_connection(self.addresses[server])
-                self.wires[server].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            try:
-                return send_message(self.wires[server], request)
-            except OSError:
-                self.wires.pop(server).close()
+def work(comm: Comm, plan: Plan, number: int) -> list[Event]:
+    """Be worker `number`. Returns: what it did, by time.monotonic()."""
+    working = Working(plan, number)
+    step = Apart(working) if working.last_step is not None else working
+    events: list[Event] = []
+    comm.barrier()
+    since = time.monotonic()
 
-    def answer(self, server: int, request: bytes) -> Answer:
-        """A server's answer to a request that it was sent, or its successor's."""
-        while True:
-            try:
-                answer: Answer = pickle.loads(receive_message(self.wires[server])[0])
-            except (EOFError, OSError):
-                self.wires.pop(server).close()
-                self.send(server, request)
-                continue
-            if answer.number == self.asked:  # not to what a predecessor had answered
-                pair = server, self.number
-                self.table.seen[*pair, answer.incarnation] = answer.reply.version
-                self.table.answered[pair] = self.asked
-                return answer
+    def did(kind: Kind) -> None:
+        nonlocal since
+        events.append(Event(number, kind, since, time.monotonic()))
+        since = events[-1].end
 
-    def did(self, kind: str, start: float) -> None:
-        """Tell what it did until now, where a trace is wanted."""
-        if self.plan.trace:
-            self.tell("did", kind, start, time.monotonic())
+    servers = range(plan.servers)
+    left = Ask("leave")
+    while True:
+        answers: list[Answer] = hear(comm, servers)
+        did("waiting")
+        if all(answer.over for answer in answers):
+            break
+        try:
+            asks = step([answer.reply for answer in answers])
+        except Died as death:
+            left = Ask("leave", died=f"worker {number} {death.how} in its step {working.steps[0]}")
+            break
+        did("computing")
+        for server, ask in enumerate(asks):
+            say(comm, ask, server)
+    for server in servers:
+        say(comm, left, server)
+    return events

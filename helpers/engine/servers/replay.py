@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from itertools import repeat
-from typing import Any
+from collections.abc import Sequence
 
 from helpers.engine.servers.client import MakeClient
-from helpers.engine.servers.parameter_server import Array, Message, Server
+from helpers.engine.servers.parameter_server import Array, Message, Reply, Server, Worker, join
 from helpers.engine.servers.task import Task
-from helpers.engine.servers.training import Training
-from helpers.engine.servers.virtual import VirtualTraining
+from helpers.engine.servers.training import ServerRecord, Training
 
 
-class NoTime:
-    """Steps that take none: the order alone says who comes when."""
-
-    def stream(self, worker: int, seed: int) -> Iterator[float]:
-        """0, without end."""
-        return repeat(0.0)
-
-
-class Replay(VirtualTraining):
+class Replay:
     """Workers and servers that follow the logs of an earlier training, one log for each server.
 
     A server at the end of its log answers what still comes, without taking it up. So did it then,
@@ -38,71 +26,80 @@ class Replay(VirtualTraining):
         workers: int,
         batch: int,
     ) -> None:
-        super().__init__(servers, make_client, task, workers, batch, NoTime(), 0)
-        if len(logs) != len(self.servers):
+        if len(logs) != len(servers):
             raise ValueError(
-                f"An order has one log for each server: {len(self.servers)}, not {len(logs)}."
+                f"An order has one log for each server: {len(servers)}, not {len(logs)}."
             )
-        self._logs = [[Message(*message) for message in log] for log in logs]
-        self._sent: list[dict[int, tuple[Message, Callable[[], None]]]] = [{} for _ in logs]
-        self._evaluate_every = 0
+        self.servers, self.task = servers, task
+        self.logs = [[Message(*message) for message in log] for log in logs]
+        count = len(servers)
+        self.workers = [Worker(w, make_client(), task, batch, count) for w in range(workers)]
+        self.answers: list[dict[int, Reply]] = [{} for _ in self.workers]  # by server
+        # By server and worker, what has come: nothing for a pull, part, version and wish of a push.
+        self.came: list[dict[int, tuple[()] | tuple[Array, int, bool]]] = [{} for _ in servers]
 
     def follow(self) -> Training:
         """Follow the logs to their ends. Raises ValueError where a message cannot come."""
         for number, server in enumerate(self.servers):
-            self._send(number, server.begin())
-            self._take_up(number)
-        while not self._over():
-            if not self.clock.step():
-                raise ValueError(self._stuck())
-        return self._result(0.0)
+            self.let_go(number, server.begin())
+        open_ = set(range(len(self.servers)))
+        while open_:
+            if not any([self.step(number) for number in range(len(self.servers))]):
+                raise ValueError(self.stuck(min(open_)))
+            for number in [n for n in open_ if self.at_the_end(n)]:
+                open_.discard(number)
+                self.let_go(number, self.servers[number].finish())
+        weights = join([server.rule.weights for server in self.servers])
+        records = [ServerRecord(s.log, s.updates, s.dropped, s.rule.version) for s in self.servers]
+        return Training(weights, 0.0, [], records, self.task.error(weights))
 
-    def _over(self) -> bool:
-        return all(map(self._done, self.servers))
+    def at_the_end(self, number: int) -> bool:
+        """Whether a server has taken up all of its log."""
+        return len(self.servers[number].log) >= len(self.logs[number])
 
-    def _done(self, server: Server) -> bool:
-        return len(server.log) >= len(self._logs[self.servers.index(server)])
+    def step(self, number: int) -> bool:
+        """Let a server take up what it may. Returns: whether there was anything."""
+        server, came = self.servers[number], self.came[number]
+        if self.at_the_end(number):
+            for worker in (waiting := sorted(came)):
+                pushed = came.pop(worker)
+                self.let_go(number, server.refuse(worker, not pushed or pushed[2]))
+            return bool(waiting)
+        kind, worker = self.logs[number][len(server.log)]
+        if kind == "leave" and worker in server.rule.workers:
+            self.let_go(number, server.leave(worker))
+            return True
+        if worker not in came or (kind == "push") != bool(came[worker]):
+            return False
+        pushed = came.pop(worker)
+        self.let_go(number, server.push(worker, *pushed) if pushed else server.pull(worker))
+        return True
 
-    def _pull(self, number: int, worker: int) -> None:
-        self._came(number, Message("pull", worker), partial(super()._pull, number, worker))
+    def let_go(self, number: int, replies: Sequence[Reply]) -> None:
+        """A server answers; who has the answers of all goes on to what it asks next."""
+        for reply in replies:
+            answers = self.answers[reply.worker]
+            answers[number] = reply
+            if len(answers) == len(self.servers):
+                self.workers[reply.worker].receive([answers[n] for n in sorted(answers)])
+                answers.clear()
+                self.go_on(reply.worker)
 
-    def _arrived(self, number: int, worker: int, *push: Any) -> None:
-        act = partial(super()._arrived, number, worker, *push)
-        self._came(number, Message("push", worker), act)
+    def go_on(self, number: int) -> None:
+        """A worker pulls, or computes until it has something to push."""
+        worker, parts = self.workers[number], None
+        while not worker.client.wants_weights and parts is None:
+            parts = worker.compute()
+        for server, came in enumerate(self.came):
+            wants = worker.client.wants_weights
+            came[number] = () if parts is None else (parts[server], worker.versions[server], wants)
 
-    def _came(self, number: int, message: Message, act: Callable[[], None]) -> None:
-        self._sent[number][message.worker] = message, act
-        self._take_up(number)
-
-    def _take_up(self, number: int) -> None:
-        """Let a server take up what has come, as far as its log allows; at its end, all of it."""
-        server, sent = self.servers[number], self._sent[number]
-        while not self._done(server):
-            message = self._logs[number][len(server.log)]
-            if message.kind == "leave" and message.worker in server.rule.workers:
-                self._after(number, server.leave(message.worker))
-                continue
-            came, act = sent.get(message.worker, (None, None))
-            if came != message or act is None:
-                return
-            del sent[message.worker]
-            act()
-        while sent:
-            sent.pop(min(sent))[1]()
-
-    def _gradient(self, number: int) -> Array:
-        """By itself, as a real worker computes it."""
-        worker = self.workers[number]
-        del self._computing[number]
-        return self.task.gradient(worker.client.weights, worker.rows())
-
-    def _stuck(self) -> str:
-        number = next(n for n, server in enumerate(self.servers) if not self._done(server))
+    def stuck(self, number: int) -> str:
+        """What a server waits for in vain."""
         place = len(self.servers[number].log)
-        message = self._logs[number][place]
+        kind, worker = self.logs[number][place]
         return (
-            f"Message {place} of server {number}'s log is a {message.kind} of worker "
-            f"{message.worker}, which has sent none; those that have are "
-            f"{sorted(self._sent[number])}. The order belongs to another rule, client or number of "
-            "workers."
+            f"Message {place} of server {number}'s log is a {kind} of worker {worker}, which has "
+            f"sent none; those that have are {sorted(self.came[number])}. The order belongs to "
+            "another rule, client or number of workers."
         )

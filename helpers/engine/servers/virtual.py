@@ -2,9 +2,8 @@
 
 A worker computes for as long as its step-time model says; its push goes through each server's
 link, the rule decides, the answer comes back through the other direction. What the links are says
-`helpers.engine.servers.links`; that of layers pulled and pushed one by one is a training of its
-own, in `helpers.engine.servers.layers`. Gradients are computed when the first of them is needed,
-those of all workers that are computing at once.
+`helpers.engine.servers.links`. Gradients are computed when the first of them is needed, those of
+all workers that are computing at once.
 """
 
 from __future__ import annotations
@@ -15,12 +14,10 @@ from typing import Protocol
 
 import torch
 
-from helpers.engine.hosts.network import Bandwidth
 from helpers.engine.servers.client import MakeClient
 from helpers.engine.servers.clock import Clock
-from helpers.engine.servers.links import Links, make_links
+from helpers.engine.servers.links import Bandwidths, Links, make_links
 from helpers.engine.servers.parameter_server import Array, Reply, Server, Worker, join
-from helpers.engine.servers.places import Bandwidths, Hosts
 from helpers.engine.servers.task import Task
 from helpers.engine.servers.training import Point, ServerRecord, Training, bytes_of
 from helpers.engine.trace import Event, Kind, Trace
@@ -52,16 +49,13 @@ class VirtualTraining:
         bandwidth: Bandwidths = math.inf,
         payload: float | None = None,
         trace: bool = False,
-        hosts: Hosts | None = None,
-        adding: Bandwidth = None,
+        hosts: bool = False,
     ) -> None:
         self.clock, self.task = Clock(), task
         self.servers = list(servers)
         count = len(self.servers)
         self.workers = [Worker(w, make_client(), task, batch, count) for w in range(workers)]
-        self.links: Links = make_links(
-            self.clock, count, workers, latency, bandwidth, hosts, adding
-        )
+        self.links: Links = make_links(self.clock, count, workers, latency, bandwidth, hosts)
         self.curve: list[Point] = []
         self.died: dict[int, str] = {}
         self._times = [_on_clock(times, w, seed) for w in range(workers)]
@@ -131,10 +125,6 @@ class VirtualTraining:
             for server in range(len(self.servers)):
                 self.links.to_server(number, server, 0, self._pull, server, number)
             return
-        self._compute(number)
-
-    def _compute(self, number: int) -> None:
-        """A worker begins a step."""
         self._computing[number] = None
         duration = float(self._times[number](self.clock.now))
         self.clock.at(self.clock.now + duration, self._computed, number, self.clock.now)

@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 
-from helpers.course.setup.places import ROOT
-from helpers.engine.servers.real import NO_FORK
-from helpers.grade.judge.notebook import code_cells
-from helpers.grade.worker import cells
+from helpers.instructor.judge.notebook import code_cells
+from helpers.setup.places import ROOT
+from helpers.worker import cells
 from tests.submissions import write
 
 LACKING = Path(__file__).parent / "lacking"
@@ -131,7 +130,7 @@ def test_ranks_checks_and_servers_need_nothing_of_linux_alone(tmp_path: Path) ->
 def test_ranks_are_spawned_where_none_can_be_forked() -> None:
     told = without("macos fork", "-c", RANKS + SERVERS + FALLS).splitlines()
     assert told[:2] == TOLD
-    assert told[-3:] == ["virtual updates 20", f"processes {NO_FORK}", "False"]
+    assert told[-3:] == ["virtual updates 20", "processes updates 20", "False"]
 
 
 @pytest.mark.thorough

@@ -7,7 +7,8 @@ from typing import Any
 import psutil
 import pytest
 import torch
-from test_servers_real import RULES, TASK, logs, same
+from arrivals_driver import TRAINED
+from test_servers_real import TASK, logs, same
 
 import helpers
 from helpers.engine.errors import NoHosts
@@ -20,11 +21,9 @@ from helpers.lessons.bandwidth.experiments.host_steps import Weights
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import Synchronous
 
-ALL_TOGETHER = {"one": ["server 0", "worker 0"], "two": ["worker 1", "worker 2"]}
-
 
 def train(name: str, workers: int, servers: int, **options: Any) -> Training:
-    make_rule, make_client = RULES[name]
+    make_rule, make_client = TRAINED[name]
     chosen = {"engine": "hosts", "updates": 25, "bandwidth": "1gbit", **options}
     return helpers.train(
         lambda weights: make_rule(weights, workers),
@@ -37,9 +36,8 @@ def train(name: str, workers: int, servers: int, **options: Any) -> Training:
     "name", [pytest.param("synchronous", marks=pytest.mark.thorough), "downpour"]
 )
 def test_a_replay_on_other_engines_gives_the_same_weights(name: str) -> None:
-    there = train(name, 3, 2, hosts=ALL_TOGETHER)
+    there = train(name, 3, 2)
     same(there, train(name, 3, 2, engine="virtual", bandwidth=1e9, order=logs(there)))
-    same(there, train(name, 3, 2, order=logs(there), updates=None))
 
 
 def sync(workers: int) -> Any:
@@ -49,11 +47,11 @@ def sync(workers: int) -> Any:
     return make
 
 
-def seconds(bandwidth: Any, hosts: Any = None, servers: int = 1, updates: int = 3) -> float:
+def seconds(bandwidth: Any, updates: int = 3) -> float:
     """Of some updates of 400 kB with two workers."""
     return helpers.train(
-        sync(2), workers=2, servers=servers, task=Weights(400_000), batch=1, updates=updates,
-        engine="hosts", hosts=hosts, bandwidth=bandwidth,
+        sync(2), workers=2, task=Weights(400_000), batch=1, updates=updates, engine="hosts",
+        bandwidth=bandwidth,
     ).seconds  # fmt: skip
 
 
@@ -61,8 +59,6 @@ def seconds(bandwidth: Any, hosts: Any = None, servers: int = 1, updates: int = 
 def test_what_is_sent_goes_over_the_links_of_servers_and_workers() -> None:
     least = 1.0  # seconds for which 10 Mbit/s hold three pushes of 400 kB back
     assert seconds({"worker 1": "10mbit"}) > least
-    # Over links of 100 kbit/s each push would take half a minute, and the time-out is a whole one.
-    seconds("100kbit", hosts={"all": ["server 0", "worker 0", "worker 1"]})
 
 
 @pytest.mark.hosts
@@ -84,8 +80,6 @@ def test_a_server_and_a_worker_that_are_killed_end_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"hosts": {"a": ["server 7"]}}, "server 7"),
-        ({"hosts": {"a": ["worker 0"], "b": ["worker 0"]}}, "worker 0"),
         ({"bandwidth": {"nowhere": "1gbit"}}, "nowhere"),
         ({"bandwidth": "fast"}, "not understood"),
     ],

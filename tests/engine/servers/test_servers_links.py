@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
-import pytest
-
 import helpers
 from helpers.engine.servers.clock import Clock
-from helpers.engine.servers.links import MEMORY, HostLinks, ServerLinks, make_links
-from helpers.engine.servers.places import place
+from helpers.engine.servers.links import make_links, rates
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import Synchronous
-from tests.engine.servers.test_servers_virtual import CASES, Bowl, Listed, Scattered, async_rule
+from tests.engine.servers.test_servers_virtual import Bowl, Listed, Scattered, async_rule
 
 BYTES = 48.0  # of Bowl's weights, so that a link of 48 bytes a second carries them in a second
 
@@ -30,79 +25,21 @@ def seconds(updates: int, rule=async_rule, workers: int = 2, **options) -> float
     return done.seconds
 
 
-# Taken before there were hosts: seconds of 30 updates with 3 workers and 2 servers, and the first
-# workers that server 0 heard of.
-BEFORE = {
-    "asynchronous": ("15.649468123264556", [1, 2, 1, 0, 2, 1, 0, 2]),
-    "synchronous": ("67.19748572456055", [1, 2, 0, 1, 2, 0, 0, 1]),
-    "spare": ("55.14919058743331", [1, 2, 0, 1, 2, 0, 1, 2]),
-    "downpour": ("25.38666805526506", [1, 2, 1, 2, 0, 1, 2, 0]),
-}
-
-
-@pytest.mark.parametrize("name", BEFORE)
-def test_without_these_options_nothing_has_changed(name):
-    make_rule, client = CASES[name]
-    more = {"make_client": client} if client else {}
-    options = {"workers": 3, "servers": 2, "task": Bowl(), "updates": 30, "times": Scattered()}
-    done = helpers.train(make_rule(3), latency=0.05, bandwidth=100.0, seed=3, **options, **more)
-    assert (repr(done.seconds), [m.worker for m in done.servers[0].log[:8]]) == BEFORE[name]
-
-
 def test_words_and_numbers_are_the_same_bandwidth():
     assert seconds(5, bandwidth="384bit") == seconds(5, bandwidth=BYTES)
-
-
-def test_only_servers_have_links_where_no_host_is_named():
-    assert isinstance(make_links(Clock(), 1, 2, 0.0, 5.0), ServerLinks)
-    assert isinstance(make_links(Clock(), 1, 2, 0.0, 5.0, {}), HostLinks)
 
 
 def test_a_workers_link_counts():
     # Both links are in use at once: a second there, a second of computing, a second back. A worker
     # whose link is half as quick takes two seconds each way.
-    assert seconds(1, workers=1, hosts={}, bandwidth=BYTES) == 3.0
+    assert seconds(1, workers=1, hosts=True, bandwidth=BYTES) == 3.0
     assert seconds(1, workers=1, bandwidth={"worker 0": BYTES / 2, "others": BYTES}) == 5.0
     assert seconds(1, workers=1, bandwidth={"server 0": BYTES / 2}) == 5.0
 
 
 def test_latency_counts_once_a_message():
-    took = seconds(1, workers=1, hosts={}, bandwidth=BYTES, latency=0.25)
+    took = seconds(1, workers=1, hosts=True, bandwidth=BYTES, latency=0.25)
     assert took == 3.5
-
-
-def test_two_workers_on_one_host_share_its_link():
-    # Weights come at 1 and 2 s, both compute for a second, and what worker 0 sends from 2 to 3 s
-    # holds up worker 1's until 4 s.
-    both = {"desk": ["worker 0", "worker 1"]}
-    assert seconds(1, sync_rule, hosts=both, bandwidth={"desk": BYTES}) == 4.0
-    alone = {"worker 0": BYTES, "worker 1": BYTES}
-    assert seconds(1, sync_rule, bandwidth=alone) == 3.0
-
-
-def test_both_directions_of_a_link_are_in_use_at_once():
-    # Worker 1's weights come while worker 0's gradient goes.
-    both = {"desk": ["worker 0", "worker 1"]}
-    times = Listed([0.0], [0.0])
-    options = {"workers": 2, "task": Bowl(), "updates": 1, "times": times, "hosts": both}
-    done = helpers.train(sync_rule(2), bandwidth={"desk": BYTES}, **options)
-    assert done.seconds == 3.0
-
-
-def test_a_server_and_a_worker_on_one_host_need_no_link():
-    speed, latency = MEMORY
-    here = {"box": ["server 0", "worker 0"]}
-    took = seconds(1, workers=1, hosts=here, bandwidth=BYTES)
-    assert math.isclose(took, 1.0 + 2 * (BYTES / speed + latency))
-
-
-def test_two_servers_on_one_host_share_its_link():
-    both = {"rack": ["server 0", "server 1"]}
-    apart = seconds(4, workers=1, servers=2, bandwidth={"server 0": 24.0, "server 1": 24.0})
-    assert apart == 4 * 3.0
-    # Later steps take 4 s, not 5: server 0 answers while server 1 still hears of the gradient.
-    shared = seconds(4, workers=1, servers=2, hosts=both, bandwidth={"rack": 24.0})
-    assert shared == 5.0 + 3 * 4.0
 
 
 def test_who_waits_for_one_link_holds_up_nobody_on_another():
@@ -116,29 +53,16 @@ def test_who_waits_for_one_link_holds_up_nobody_on_another():
     assert came == [(1, 3.0), (0, 10.0), (0, 20.0)]
 
 
-def test_a_server_takes_up_one_gradient_after_the_other():
-    # Both gradients come at 1 s; each takes another second to be added.
-    assert seconds(1, sync_rule, adding=BYTES) == 3.0
-    # An asynchronous worker is answered at once, and the server is busy from its first gradient on.
-    assert seconds(20, adding=BYTES / 2) == 1.0 + 20 * 2.0
-    assert seconds(20, workers=1, adding=BYTES) == 20 * 2.0
-    # Weights are nothing to add.
-    assert seconds(1, workers=1, adding=BYTES, hosts={}, bandwidth=BYTES) == 4.0
-
-
 def test_bytes_are_counted_on_every_kind_of_link():
     plain, hosts = (
         helpers.train(
             async_rule(2), workers=2, task=Bowl(), servers=2, updates=6, times=Scattered(), **more
         )
-        for more in ({"bandwidth": 1e3}, {"bandwidth": 1e3, "hosts": {}, "adding": 1e9})
+        for more in ({"bandwidth": 1e3}, {"bandwidth": 1e3, "hosts": True})
     )
     for one, other in zip(plain.servers, hosts.servers, strict=True):
         assert (one.bytes_in, one.bytes_out) == (other.bytes_in, other.bytes_out)
 
 
-def test_places():
-    hosts = {"box": ["worker 1", "server 0"], "desk": "worker 0"}
-    placed = place(hosts, {"box": "8bit", "others": 5}, 2, 3)
-    assert placed.servers == (0, 1) and placed.workers == (2, 0, 3)
-    assert placed.bandwidth == (1.0, 5.0, 5.0, 5.0)
+def test_links_by_name():
+    assert rates({"server 0": "8bit", "others": 5}, 2, 1) == (1.0, 5.0, 5.0)

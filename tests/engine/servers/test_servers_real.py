@@ -1,42 +1,20 @@
-"""Rules on real processes: the same order of arrivals gives the same weights, bit for bit."""
+"""Rules on real processes: the same order gives the same weights; what is told of a training."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from arrivals_driver import TRAINED
+from marks import Line
 
 import helpers
 from helpers.engine.servers.client import Client
-from helpers.engine.servers.rule import Rule
 from helpers.engine.servers.training import Training
-from helpers.lessons.asynchronous.algorithms.stale_cures import (
-    BatchRows,
-    DelayCompensation,
-    DropStale,
-    LowerRate,
-    ScaleByStaleness,
-    Warmup,
-)
-from helpers.lessons.fewer_bits.algorithms.diloco import DiLoCo
-from helpers.lessons.parameter_servers.algorithms.clients import DownpourClient, LocalSteps
-from helpers.lessons.parameter_servers.algorithms.server_optimizers import (
-    Adagrad,
-    AdamW,
-    Sgd,
-    cosine,
-)
-from helpers.lessons.parameter_servers.algorithms.update_rules import (
-    Asynchronous,
-    Averaging,
-    BoundedStaleness,
-    Downpour,
-    SoftSync,
-    SpareReplicas,
-    Synchronous,
-)
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
+from helpers.lessons.parameter_servers.algorithms.update_rules import Synchronous
 from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
 
 pytestmark = pytest.mark.real
@@ -44,30 +22,8 @@ pytestmark = pytest.mark.real
 TASK = DigitsTask((64, 16, 10))
 
 
-def cured(weights: Any, n: int) -> Rule:
-    """Every cure at once."""
-    rule: Rule = LowerRate(Asynchronous(weights, Sgd(0.2, momentum=0.5), n), 0.5)
-    rule = DropStale(ScaleByStaleness(DelayCompensation(rule, 0.1)), limit=n)
-    return Warmup(BatchRows(rule, 16), 10)
-
-
-RULES: dict[str, tuple[Callable[[Any, int], Rule], Callable[[], Client]]] = {
-    "asynchronous": (lambda w, n: Asynchronous(w, Sgd(cosine(0.2, 60)), n), Client),
-    "synchronous": (lambda w, n: Synchronous(w, Sgd(0.2, momentum=0.9), n), Client),
-    "spare replicas": (lambda w, n: SpareReplicas(w, Sgd(0.2), n, max(n - 1, 1)), Client),
-    "n-softsync": (lambda w, n: SoftSync(w, Sgd(0.2), n, max(n // 2, 1)), Client),
-    "bounded staleness": (lambda w, n: BoundedStaleness(w, Sgd(0.1), n, 1), Client),
-    "averaging": (lambda w, n: Averaging(w, n), lambda: LocalSteps(0.1, 3)),
-    "diloco": (lambda w, n: DiLoCo(w, n), lambda: LocalSteps(AdamW(0.02), 3)),
-    "downpour": (lambda w, n: Downpour(w, 0.02, n), lambda: DownpourClient(0.02, 2, 3)),
-    "downpour, often": (lambda w, n: Downpour(w, 0.02, n), lambda: DownpourClient(0.02, 3, 1)),
-    "adagrad": (lambda w, n: SoftSync(w, Adagrad(0.02), n, n), Client),
-    "cures": (cured, Client),
-}
-
-
 def train(name: str, n: int, servers: int, **options: Any) -> Training:
-    make_rule, make_client = RULES[name]
+    make_rule, make_client = TRAINED[name]
     options = {"task": TASK, "updates": 40, "timeout": 60.0, "engine": "processes", **options}
     if options["engine"] == "virtual":
         del options["timeout"]
@@ -80,7 +36,7 @@ def each(*everyday: str) -> list[Any]:
     """Every rule, workers and servers; a few rules everyday, on three workers and two servers."""
     rows = [(name, 3, 2) for name in everyday]
     sizes = [(3, 2), (1, 1), (2, 3), (5, 1), (5, 3)]
-    more = [(name, *size) for name in RULES for size in sizes]
+    more = [(name, *size) for name in TRAINED for size in sizes]
     more = [row for row in more if row not in rows]
     return [*rows, *(pytest.param(*row, marks=pytest.mark.thorough) for row in more)]
 
@@ -99,7 +55,8 @@ def same(one: Training, other: Training) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "n", "servers"), each("synchronous", "downpour", "diloco", "cures")
+    ("name", "n", "servers"),
+    each("asynchronous", "averaging", "synchronous", "downpour", "diloco", "all"),
 )
 def test_a_replay_of_the_order_on_real_processes_gives_the_same_weights(
     name: str, n: int, servers: int
@@ -109,9 +66,60 @@ def test_a_replay_of_the_order_on_real_processes_gives_the_same_weights(
     same(real, train(name, n, servers, engine="virtual", order=logs(real)))
 
 
-@pytest.mark.parametrize(("name", "n", "servers"), each("asynchronous", "averaging"))
-def test_the_virtual_clocks_order_on_real_processes_gives_the_same_weights(
-    name: str, n: int, servers: int
-) -> None:
-    virtual = train(name, n, servers, engine="virtual")
-    same(virtual, train(name, n, servers, order=logs(virtual), updates=None))
+# --- what is told of a training ---------------------------------------------------------------
+
+
+def train_on(task: Any, **options: Any) -> Training:
+    options = {"updates": 60, "workers": 3, "timeout": 30, "engine": "processes", **options}
+    return helpers.train(lambda w: Synchronous(w, Sgd(0.1), 3), task=task, **options)
+
+
+def test_bytes_through_each_server_are_counted() -> None:
+    for servers in (1, 2):
+        part = 4 // servers * 4  # numbers of four bytes
+        for server in train_on(Line(), servers=servers, updates=10).servers:
+            assert server.bytes_in == 10 * 3 * part
+            assert server.bytes_out == 11 * 3 * part  # the first weights too
+
+
+def test_the_curve_and_the_timeline() -> None:
+    training = train_on(TASK, evaluate_every=20, trace=True, servers=2)
+    assert [point.updates for point in training.curve] == [0, 20, 40, 60]
+    assert training.curve[0].error == TASK.error(TASK.initial())
+    assert training.curve[-1].error == training.error == TASK.error(training.weights)
+    seconds = [point.seconds for point in training.curve]
+    assert seconds == sorted(seconds) and seconds[-1] <= training.seconds
+    assert training.trace is not None
+    for worker in range(3):
+        assert len(training.trace.of(worker, "computing")) >= 60
+        assert all(0 <= e.start <= e.end <= training.seconds for e in training.trace.of(worker))
+
+
+def test_what_workers_print_has_their_names(capsys: Any) -> None:
+    class Prints(Line):
+        def at(self, worker: int, step: int) -> None:
+            if step == 0:
+                print(f"hello\nfrom {worker}")
+
+    train_on(Prints(), kill={"worker 2": 30})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        line for w in range(3) for line in (f"worker {w} | hello", f"worker {w} | from {w}")
+    ]
+
+
+def test_numpy_weights_and_clients_of_ones_own() -> None:
+    class Plain(Line):
+        def initial(self) -> Any:
+            return np.ones(4)
+
+        def error(self, weights: Any) -> float:
+            return 0.0
+
+    class Mine(Client):
+        def computed(self, gradient: Any) -> Any:
+            return super().computed(gradient * 2)
+
+    training = train_on(Plain(), make_client=Mine, updates=3)
+    assert isinstance(training.weights, np.ndarray)
+    assert np.allclose(training.weights, 0.98**3)

@@ -87,9 +87,9 @@ def options_of(setting: Setting) -> dict[str, Any]:
     if setting.engine == "virtual":
         common |= {"times": setting.times, "latency": setting.latency}
         if setting.bandwidth is not None:
-            common |= {"hosts": {}, "bandwidth": setting.bandwidth}
+            common |= {"hosts": True, "bandwidth": setting.bandwidth}
         return common
     common |= {"slow": setting.extra, "timeout": 120.0}
     if setting.engine == "hosts":
-        common |= {"hosts": {}, "bandwidth": setting.bandwidth}
+        common |= {"bandwidth": setting.bandwidth}
     return common

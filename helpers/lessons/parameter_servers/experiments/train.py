@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +13,6 @@ import torch
 from helpers.engine.errors import NoHosts
 from helpers.engine.hosts.run import tell
 from helpers.engine.servers.client import Client, MakeClient
-from helpers.engine.servers.layers import LayeredTraining, layers_of
 from helpers.engine.servers.parameter_server import Message, Server, check_fit, cut
 from helpers.engine.servers.task import Task
 from helpers.engine.servers.training import MakeRule, Training
@@ -51,23 +49,19 @@ def train(
     each worker does between pull and push. servers: over how many the weights are cut. batch:
     rows of a worker's batch. updates: how many every server makes. target: a test error in % at
     which the training ends. evaluate_every: so many updates lie between two looks at it. seed: of
-    the times on the clock. order: logs, one a server, that the servers are to follow; on
-        the clock nothing is timed then, or looked at before the end.
+    the times on the clock. order: logs, one a server, of an earlier training on any engine: it is
+        made once more in that order, and nothing is timed or looked at before the end.
 
     engine="virtual" takes times= (a model of lesson 05's `experiments.step_times`), latency= and
     bandwidth= of each server's link, payload= (bytes of all weights, to pretend that they are
-    more), failures={worker: seconds}, seconds= to end at, trace=True. What links really do:
-    hosts={"left": ["server 0", "worker 0"]} says who shares a host and its link, in each
-        direction; whoever is not named has one alone, so hosts={} gives the workers links, too.
-    bandwidth= is bytes a second or "200mbit", or a mapping by host, with "others" for the rest;
-        those not in it are as quick as can be.
-    adding= is at how many bytes a second a server takes up gradients, one after the other.
-    layers= is a list of each layer's shares, (bytes, computing), of which only ratios count:
-        workers pull and push layer by layer while they compute, the first layer first and last.
+    more), failures={worker: seconds}, seconds= to end at, trace=True.
+    hosts=True gives the workers links, too. bandwidth= is bytes a second or "200mbit", or a mapping
+        such as {"server 0": "1gbit", "others": "200mbit"}; a link that is not in it is as quick as
+        can be.
     engine="processes" takes timeout=, snapshot_every=, write_through=, slow={worker: seconds},
     kill= and trace=; see `helpers.engine.servers.real.train_processes`.
-    engine="hosts" takes these too: the processes are on virtual hosts, and what they send goes over
-    links as hosts= and bandwidth= say.
+    engine="hosts" takes these too: each process is on a virtual host of its own, and what it sends
+    goes over a link as bandwidth= says.
 
     Example: `helpers.train(lambda w: Asynchronous(w, Sgd(0.1), 4), workers=4, updates=500)`.
     """
@@ -79,7 +73,9 @@ def train(
     if engine != "virtual":
         if target is not None:
             raise ValueError("Real processes train for a number of updates: give updates=.")
-        if updates is None and order is None:
+        if order is not None:
+            raise ValueError("An order is followed on the clock alone: leave engine= out.")
+        if updates is None:
             raise ValueError("Say when real processes are to end: give updates=.")
         from helpers.engine.servers.real import train_on_hosts, train_processes
 
@@ -94,7 +90,6 @@ def train(
                 batch=batch,
                 updates=updates,
                 evaluate_every=evaluate_every,
-                order=order,
                 **options,
             )
         except NoHosts as why:
@@ -116,8 +111,7 @@ def train(
 
 def _check_known(options: Mapping[str, Any]) -> None:
     """Raise TypeError for what the clock has no option for."""
-    known = {"times", "seconds", "failures", "latency", "bandwidth", "payload", "trace"}
-    known |= {"hosts", "adding", "layers"}
+    known = {"times", "seconds", "failures", "latency", "bandwidth", "payload", "trace", "hosts"}
     for name in options:
         if name not in known:
             raise TypeError(f"There is no option {name!r}; there are {', '.join(sorted(known))}.")
@@ -160,11 +154,7 @@ def _on_the_clock(
     for worker in failures:
         if not 0 <= worker < workers:
             raise ValueError(f"failures names worker {worker} of 0 to {workers - 1}.")
-    split = layers_of(options.pop("layers", [(1, 1)]))
-    kind: Any = VirtualTraining
-    if len(split.bytes) > 1:
-        kind = partial(LayeredTraining, layers=split)
-    run = kind(servers, make_client, task, workers, batch, times, seed, **options)
+    run = VirtualTraining(servers, make_client, task, workers, batch, times, seed, **options)
     return run.run(updates, seconds, target, evaluate_every, failures)
 
 
@@ -182,7 +172,7 @@ def for_the_clock(task: Task, batch: int, options: dict[str, Any], why: NoHosts)
         task.gradient(weights, rows)
         taken.append(time.perf_counter() - start)
     kept = {name: value for name, value in options.items() if name not in _OF_PROCESSES}
-    return {"times": Constant(sorted(taken)[1]), "hosts": {}, **kept}
+    return {"times": Constant(sorted(taken)[1]), "hosts": True, **kept}
 
 
 @contextmanager
