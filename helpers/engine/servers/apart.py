@@ -62,7 +62,9 @@ def answer(fn: Callable[..., Any], line: socket.socket) -> NoReturn:
             try:
                 said = dumps((False, fn(*args)))
             except BaseException as error:
-                said = dumps((True, behind(origin("in the process that kill= names", error)).strip()))
+                said = dumps(
+                    (True, behind(origin("in the process that kill= names", error)).strip())
+                )
             send_message(line, said)
             if getattr(fn, "doomed", False):
                 os.kill(os.getpid(), signal.SIGKILL)

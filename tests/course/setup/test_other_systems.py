@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from helpers.instructor.judge.notebook import code_cells
-from helpers.setup.places import ROOT
-from helpers.worker import cells
+from helpers.course.setup.places import ROOT
+from helpers.grade.judge.notebook import code_cells
+from helpers.grade.worker import cells
 from tests.submissions import write
 
 LACKING = Path(__file__).parent / "lacking"
