@@ -15,9 +15,7 @@ from helpers.engine.errors import RunError
 from helpers.lessons.pipelines.algorithms.pipeline import Pipeline, cut, microbatches
 from helpers.lessons.pipelines.algorithms.schedules import gpipe, one_forward_one_backward
 from helpers.lessons.sharding.algorithms.vocabulary_parallel import VocabularyEmbedding
-from helpers.lessons.splitting.algorithms.halo_split import HaloSplit
 from helpers.lessons.splitting.algorithms.model_split import LayerSplit
-from helpers.lessons.splitting.algorithms.partly_connected import PartlyConnected, UnitSplit
 from helpers.lessons.splitting.algorithms.wave import Wave
 
 ROWS, WIDTH = 12, 4
@@ -110,52 +108,7 @@ def test_layers_on_ranks_are_the_model(size: int, kind: str) -> None:
         same(mine, whole)
 
 
-# --- pictures -------------------------------------------------------------------------------------
-
-PICTURES = torch.randn(3, 2, 7, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-
-
-def tied_convolutions() -> nn.Sequential:
-    torch.manual_seed(0)
-    shared = nn.Conv2d(2, 2, 3, padding=1, dtype=torch.float64)
-    own = nn.Conv2d(2, 2, 3, padding=1, dtype=torch.float64)
-    return nn.Sequential(shared, nn.ReLU(), own, nn.MaxPool2d(2), shared, nn.Flatten())
-
-
-def halo(comm: Any) -> Named:
-    model = tied_convolutions()
-    split = HaloSplit(comm, model)
-    split(PICTURES).square().mean().backward()
-    split.finish()
-    return gradients(model)
-
-
-@pytest.mark.parametrize("size", [1, 3])
-def test_a_filter_in_body_and_head_gets_the_whole_gradient_once(size: int) -> None:
-    model = tied_convolutions()
-    model(PICTURES).square().mean().backward()
-    for found in helpers.run(halo, ranks=size, engine="virtual"):
-        same(found, gradients(model))
-
-
-def test_one_rank_lends_nothing() -> None:
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(2, 1, 5, padding=2, dtype=torch.float64))
-    flat = PICTURES[:, :, :1]
-    (found,) = helpers.run(lambda comm: HaloSplit(comm, model)(flat), ranks=1, engine="virtual")
-    torch.testing.assert_close(found, model(flat))
-
-
 # --- what is refused, and what is counted ---------------------------------------------------------
-
-
-def unit_owners(comm: Any) -> None:
-    layer = PartlyConnected(torch.ones(3, 3))
-    UnitSplit(comm, nn.Sequential(layer), [[0, 1, 1], [0, 1, 2]])
-
-
-def no_layer(comm: Any) -> None:
-    UnitSplit(comm, nn.Sequential(nn.Tanh()))
 
 
 def unknown_token(comm: Any) -> None:
@@ -173,8 +126,6 @@ def both_ways(comm: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (unit_owners, "none of the ranks 0 to 1"),
-        (no_layer, "no PartlyConnected layer"),
         (unknown_token, "none of the 7, 0 to 6"),
         (padding_token, "has no padding_idx"),
         (both_ways, "goes through time once"),
