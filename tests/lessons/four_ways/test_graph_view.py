@@ -28,8 +28,8 @@ pytestmark = [
 def test_a_graph_is_gathered_by_device_and_scope() -> None:
     (graph,) = graphs_of("in-graph sync", workers=2)
     groups = gather([graph])
-    assert groups.devices == ["/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"]
-    found = {(short(box.device), box.label) for box in groups.boxes}
+    assert groups.devices() == ["/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"]
+    found = {(short(device), label) for device, label, _ in groups.boxes}
     workers = {
         (f"worker {n}", label + suffix)
         for n, suffix in ((0, ""), (1, "_1"))
@@ -37,9 +37,9 @@ def test_a_graph_is_gathered_by_device_and_scope() -> None:
     }
     servers = {("ps 0", label) for label in ("variables", "mean", "GradientDescent")}
     assert found == workers | servers | {(f"worker {n}", f"batch_{n}") for n in range(2)}
-    (variables,) = (box for box in groups.boxes if box.label == "variables")
-    assert variables.names == ["global_step", *model.NAMES]
-    names = [(groups.boxes[a.source].label, groups.boxes[a.to].label) for a in groups.arrows]
+    (variables,) = (box for key, box in groups.boxes.items() if key[1] == "variables")
+    assert variables.lines == ["global_step", *model.NAMES]
+    names = [(a.source[1], a.to[1]) for a in groups.arrows]
     assert ("GradientDescent", "variables") in names and ("mean", "GradientDescent") in names
     assert len(names) == len(set(names)) == 10
     # What is not needed for a fetch is left out, and what is needed is all there.
@@ -54,7 +54,7 @@ def test_the_picture_of_every_way(way: str) -> None:
     graphs = graphs_of(way, workers, servers)
     assert len(graphs) == (1 if way.startswith("in-graph") else workers)
     groups = gather(graphs)
-    assert len(groups.devices) == workers + servers
+    assert len(groups.devices()) == workers + servers
     figure = graph_view.draw_graph(groups)
     texts = [text.get_text() for text in figure.axes[0].texts]
     owners = [f", graph {n}" if len(graphs) > 1 else "" for n in range(workers)]
@@ -102,6 +102,6 @@ def test_a_graph_is_shown_with_what_it_holds(monkeypatch: pytest.MonkeyPatch) ->
     graph_view.show_graph([ops], "The loss lies on a worker.")
     ((caption, alt),) = shown
     assert caption == "The loss lies on a worker."
-    assert "ps 0 holds variables (weights), ops (double). worker 0 holds loss, ops (two). " in alt
+    assert "ps 0 holds variables (weights), ops. worker 0 holds loss, ops. " in alt
     assert "variables on ps 0 goes to loss on worker 0." in alt and "changes" not in alt
     assert "loss on worker 0 goes to ops on ps 0." in alt
