@@ -1,4 +1,4 @@
-"""fp16 needs a loss scale where gradients are small; bf16 does not; and text that all have."""
+"""fp16 needs a loss scale where gradients are small; bf16 does not."""
 
 from __future__ import annotations
 
@@ -7,13 +7,6 @@ import torch
 
 from helpers.lessons.fewer_bits.algorithms.loss_scale import DynamicLossScale
 from helpers.lessons.fewer_bits.experiments.half_training import train
-from helpers.lessons.fewer_bits.experiments.sentences import (
-    ALPHABET,
-    CONTEXT,
-    CharacterModel,
-    characters,
-    text,
-)
 
 
 @pytest.mark.thorough
@@ -27,12 +20,3 @@ def test_fp16_stands_still_without_a_scale_and_trains_with_one() -> None:
     for losses in (scaled.losses, train(torch.bfloat16).losses):
         assert abs(losses[-1] / whole.losses[-1] - 1) < 0.1
     assert whole.losses[-1] < 0.5 * whole.losses[0]
-
-
-def test_the_text_is_everybodys() -> None:
-    assert text(60, 3) == text(90, 3)[:60] != text(60, 4)
-    assert set(text(5000)) <= set(ALPHABET)
-    contexts, after = characters(500, 2)
-    assert contexts.shape == (500 - CONTEXT, CONTEXT) and after.shape == (500 - CONTEXT,)
-    assert torch.equal(contexts[1:, -1], after[:-1])
-    assert CharacterModel()(contexts).shape == (490, len(ALPHABET))

@@ -12,7 +12,7 @@ import helpers
 from helpers.engine.comm import Comm
 from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
 from helpers.lessons.fewer_bits.algorithms.encodings import Encoding, Half, Signs, TopK
-from helpers.lessons.fewer_bits.algorithms.feedback import MomentumCorrection, Nothing
+from helpers.lessons.fewer_bits.algorithms.feedback import Nothing
 from helpers.lessons.fewer_bits.algorithms.two_way import HalfRing, TwoWay, average_half
 from helpers.lessons.messages.algorithms.collectives import ring_bytes
 
@@ -140,15 +140,6 @@ def test_training_with_feedback_arrives_where_training_without_it_does_not() -> 
     lost = (weights(TwoWay(Signs(), Nothing())) - WANTED).abs().max()
     kept = (weights(TwoWay(Signs())) - WANTED).abs().max()
     assert kept < 0.05 and lost > 2 * kept
-
-
-def test_momentum_correction_is_momentum_where_all_travels() -> None:
-    """With masking all momentum starts anew in every step: plain SGD."""
-    some = helpers.run(
-        trains, TwoWay(TopK(1.0), MomentumCorrection(0.9)), 5, ranks=2, engine="virtual"
-    )
-    plain = helpers.run(trains, TwoWay(TopK(1.0)), 5, ranks=2, engine="virtual")
-    torch.testing.assert_close(some[0][0], plain[0][0], rtol=1e-12, atol=1e-12)
 
 
 def averages(comm: Comm, dtype: torch.dtype) -> Tensor:
