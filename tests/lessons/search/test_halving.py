@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.lessons.search.algorithms.asha import Asha
-from helpers.lessons.search.algorithms.halving import SuccessiveHalving, best, top
+from helpers.lessons.search.algorithms.halving import SuccessiveHalving, best
 from helpers.lessons.search.algorithms.rungs import Job, rungs
 
 SEARCHES = [SuccessiveHalving, Asha]
@@ -119,11 +119,3 @@ def test_a_job_counts_once(make: type) -> None:
             again()
     with pytest.raises(ValueError, match="at least one trial, not 0"):
         make(0, 1, 9, 3)
-
-
-def test_the_top_are_those_who_got_furthest() -> None:
-    """By hand: 3 alone is on the last rung, though its loss is the largest; 2 did better below."""
-    losses = [{0: 0.9, 1: 0.2, 2: 0.4, 3: 0.5}, {2: 0.3, 3: 0.6}, {3: 0.8}]
-    assert top(losses, 9) == [3, 2, 1, 0]
-    assert top(losses, 2) == [3, 2]
-    assert top([{}, {}], 3) == []

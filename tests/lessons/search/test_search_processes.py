@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import math
 import multiprocessing
 import os
 import signal
@@ -17,12 +16,12 @@ import psutil
 import pytest
 import torch
 
+from benchmarks.search import killed
 from helpers.lessons.search.algorithms.asha import Asha
-from helpers.lessons.search.algorithms.halving import RandomSearch, SuccessiveHalving, top
+from helpers.lessons.search.algorithms.halving import SuccessiveHalving
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments import search_clock
 from helpers.lessons.search.experiments.crew import ended
-from helpers.lessons.search.experiments.search_kills import killed
 from helpers.lessons.search.experiments.search_models import Models, Synthetic
 from helpers.lessons.search.experiments.search_processes import (
     SearchFailed,
@@ -38,7 +37,7 @@ Trained = tuple[float, Any]
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     """No worker and no descriptor more than there were, but for the fork server's."""
-    on_processes(RandomSearch(1, 5), Synthetic().train, 1)
+    on_processes(SuccessiveHalving(1, 5, 5), Synthetic().train, 1)
     files = psutil.Process().num_fds()
     yield
     assert not multiprocessing.active_children()
@@ -62,11 +61,11 @@ def test_the_same_losses_as_alone() -> None:
     run = on_processes(SuccessiveHalving(9, 5, 15), models.train, 2)
     alone = SuccessiveHalving(9, 5, 15)
     search_clock.on_clock(alone, [1.0], models.loss, alone.resources)
-    assert run.losses == alone.losses and run.top(3) == top(alone.losses, 3)
+    assert run.losses == alone.losses
     assert len(run.reports) == 12 and not run.gone and run.kills == 0
     assert {report.worker for report in run.reports} <= {0, 1}
     assert all(0 <= report.begin < report.end <= run.seconds for report in run.reports)
-    for trial in run.top(3):
+    for trial in run.losses[1]:
         assert torch.equal(run.states[trial], models.train(Job(trial, 1, 15))[1])
 
 
@@ -85,7 +84,7 @@ def test_a_log_replayed_decides_again() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize(("make", "waits"), [(SuccessiveHalving, True), (Asha, False)])
 def test_no_trial_is_lost_and_none_counts_twice(make: Any, waits: bool) -> None:
-    found = killed(lambda: make(27, 20, 180), Models().train, waits, 30)
+    found = killed(lambda: make(27, 20, 180), waits, 30)
     assert found.kills == 30 and found.searches >= 1
     assert (found.lost, found.twice, found.other, found.left) == (0, 0, 0, 0)
 
@@ -93,7 +92,7 @@ def test_no_trial_is_lost_and_none_counts_twice(make: Any, waits: bool) -> None:
 def test_a_worker_that_dies_is_named_and_replaced(tmp_path: Path) -> None:
     die = lambda: os.kill(os.getpid(), signal.SIGSEGV)  # noqa: E731
     train = at_first(tmp_path / "mark", die, lambda job: job.trial == 1)
-    run = on_processes(RandomSearch(3, 5), train, 1)
+    run = on_processes(SuccessiveHalving(3, 5, 5), train, 1)
     (gone,) = run.gone
     assert (gone.worker, gone.job, gone.why) == (0, Job(1, 0, 5), "killed by SIGSEGV")
     assert [report.worker for report in run.reports] == [0, 1, 1]
@@ -131,35 +130,22 @@ def hangs(job: Job, state: Any) -> Trained:
 
 
 @pytest.mark.parametrize(
-    ("train", "seconds", "says"),
+    ("train", "says"),
     [
-        (raises, None, r"(?s)Worker 0 failed in trial 0 on rung 0 \(5 steps\): RuntimeError: no "
-                       r"luck with 0.*in raises"),
-        (dies, None, "ended by itself with exit code 7 in trial 0 on"),
-        (hangs, 0.2, r"was ended, without an answer for 0\.2 s, in trial 0 on"),
+        (raises, r"(?s)Worker 0 failed in trial 0 on rung 0 \(5 steps\): RuntimeError: no "
+                 r"luck with 0.*in raises"),
+        (dies, "ended by itself with exit code 7 in trial 0 on"),
     ],
 )  # fmt: skip
-def test_training_that_cannot_go_on_ends_the_search(
-    train: Any, seconds: float | None, says: str
-) -> None:
+def test_training_that_cannot_go_on_ends_the_search(train: Any, says: str) -> None:
     with pytest.raises(SearchFailed, match=says):
-        on_processes(RandomSearch(1, 5), train, 1, job_timeout=seconds)
+        on_processes(SuccessiveHalving(1, 5, 5), train, 1)
 
 
 def test_a_search_that_takes_too_long_is_ended() -> None:
     said = r"within 0\.5 s: worker 0 has been at trial 0 on rung 0 \(5 steps\) for"
     with pytest.raises(SearchTimeout, match=said):
-        on_processes(RandomSearch(1, 5), hangs, 1, timeout=0.5)
-
-
-@pytest.mark.thorough
-def test_a_worker_that_hangs_is_ended_and_named(tmp_path: Path) -> None:
-    stop = lambda: os.kill(os.getpid(), signal.SIGSTOP)  # noqa: E731
-    train = at_first(tmp_path / "mark", stop, lambda job: job.trial == 1)
-    run = on_processes(RandomSearch(3, 5), train, 2, job_timeout=8.0)
-    told = {gone.why for gone in run.gone if gone.job == Job(1, 0, 5)}
-    assert told == {"ended, without an answer for 8 s,"}
-    assert run.losses[0] == {0: 0.0, 1: 1.0, 2: 2.0}
+        on_processes(SuccessiveHalving(1, 5, 5), hangs, 1, timeout=0.5)
 
 
 @pytest.mark.thorough
@@ -177,18 +163,17 @@ def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        on_processes(RandomSearch(500, 5), train, 2)
+        on_processes(SuccessiveHalving(500, 5, 5), train, 2)
     thread.join()
     assert not any(psutil.pid_exists(int(each.name)) for each in tmp_path.iterdir())
 
 
 def test_what_cannot_be_is_told() -> None:
-    search, train, lock = RandomSearch(1, 5), Synthetic().train, threading.Lock()
+    search, train, lock = SuccessiveHalving(1, 5, 5), Synthetic().train, threading.Lock()
     with pytest.raises(ValueError, match="1 worker or more, not 0"):
         on_processes(search, train, 0)
-    for seconds in ({"timeout": 0}, {"job_timeout": math.nan}):
-        with pytest.raises(ValueError, match="seconds above 0"):
-            on_processes(search, train, 1, **seconds)
+    with pytest.raises(ValueError, match="seconds above 0"):
+        on_processes(search, train, 1, timeout=0)
     with pytest.raises(TypeError, match="cannot be sent to workers"):
         on_processes(search, lambda job, state: (lock, None), 1)
     search.running.add(Job(9, 0, 5))  # it waits for somebody who is not there

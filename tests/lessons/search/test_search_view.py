@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,10 +9,8 @@ import pytest
 from helpers.lessons.search.algorithms.asha import Asha
 from helpers.lessons.search.algorithms.halving import SuccessiveHalving
 from helpers.lessons.search.algorithms.rungs import Job
-from helpers.lessons.search.experiments import search_promotions
 from helpers.lessons.search.experiments.best_of_many import Chosen
 from helpers.lessons.search.experiments.search_clock import Span
-from helpers.lessons.search.experiments.search_models import Synthetic
 from helpers.lessons.search.figures import search_knobs
 from helpers.lessons.search.figures import search_view as view
 
@@ -43,7 +40,7 @@ def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> Non
     view.show_wrong({1: [(9, 0.5), (81, 0.2)]}, [(9, 1.0), (81, 1 / 3)])
     assert "falls whatever the number of workers, from 50 to 20 % with 1" in said[-1][0]
     assert "1 worker: 50 % of n = 9, 20 % of n = 81" in said[-1][1]
-    view.show_chosen([Chosen(1, 0.9, 0.9, 0.0), Chosen(27, 0.96, 0.93, 0.0)])
+    view.show_chosen([Chosen(1, 0.9, 0.9), Chosen(27, 0.96, 0.93)])
     assert "96.0 % on them and 93.0 % on others, 3.0 points of flattery" in said[-1][0]
     assert "best of 27: 96.0 and 93.0 %" in said[-1][1]
 
@@ -95,10 +92,3 @@ def test_noise_moves_wrong_promotions_by_luck_alone() -> None:
     noises = (0.0, 0.5, 1.0, 2.0)
     one = [search_knobs.outcomes(PAIR, 8, 4, 3, noise, 81)["does not"].wrong for noise in noises]
     assert [round(100 * share) for share in one] == [31, 25, 21, 18]
-    for noise in noises:
-
-        def losses(seed: int, noise: float = noise) -> Callable[[Job], float]:
-            return Synthetic(seed, noise).loss
-
-        many = search_promotions.share(81, 8, losses, range(200), most=9)
-        assert many.share == pytest.approx(0.11, abs=0.015)
