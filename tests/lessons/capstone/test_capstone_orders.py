@@ -1,4 +1,4 @@
-"""Why the ways are in another order in another setting: two factors, and sentences of them."""
+"""Why the ways are in another order in another setting: two factors, and who turned."""
 
 from __future__ import annotations
 
@@ -22,11 +22,6 @@ def settings(here: dict[str, list[float]], there: dict[str, list[float]]) -> Res
     return {"hosts": (here, ENDS), "clock": (there, ENDS)}
 
 
-def shares(here: float, there: float) -> dict[str, dict[str, list[float]]]:
-    """Shares of the gradients that were needed: by `A` 0.4, by `B` so many."""
-    return {"hosts": {A: [0.4] * 3, B: [here] * 3}, "clock": {A: [0.4] * 3, B: [there] * 3}}
-
-
 def test_a_time_is_the_product_of_its_factors() -> None:
     book = Logbook(None)
     looks = [[2.0, 1.0, 80.0], [4.0, 1.0, 10.0], [6.0, 1.0, 10.0], [10.0, 1.0, 9.0]]
@@ -40,65 +35,36 @@ def test_a_time_is_the_product_of_its_factors() -> None:
     assert found.gradients * found.pace == pytest.approx(3.0) and found.gradients == 2 / 3
 
 
-@pytest.mark.parametrize(
-    ("there", "words"),
-    [
-        (0.4, "The time of a gradient changed more."),
-        (0.05, "The number of gradients changed more."),
-    ],
-)
-def test_what_turned_a_pair_is_told(there: float, words: str) -> None:
-    # 8 s for 0.4 of the gradients; there 1 s for as many, or for an eighth of them.
-    results = settings({A: [4.0, 4.1, 3.9], B: [8.0, 8.1, 8.2]}, {A: [4.0, 4.1, 3.9], B: [1, 1, 1]})
-    said = orders.agreement(results, shares(0.4, there), compare)
-    assert said[0].startswith("By time to the target the settings do not agree.")
-    (why,) = [one for one in said if "is before" in one]
-    assert why.startswith(
-        f"{A} is before {B} in hosts, and behind it in clock. {B.capitalize()} needs 1.00"
+def test_orders_that_turn_are_told() -> None:
+    """Surely where both intervals lie on one side of 0, or one never arrives; else as doubtful."""
+    slow = {A: [4.0, 4.1, 3.9], B: [8.0, 8.1, 8.2]}
+    turned = {A: [4.0, 4.1, 3.9], B: [1.0, 1.0, 1.0]}
+    said = orders.agreement(settings(slow, turned), compare)
+    assert said[0] == (
+        f"By time to the target the settings do not agree. Surely: {A} before {B} in hosts, and "
+        "behind it in clock."
     )
-    assert why.endswith(words)
+    assert said[1:] == ["By error at the end the settings agree."]
+    never = orders.agreement(settings(slow, {A: [math.inf] * 3, B: [9.0] * 3}), compare)
+    assert never[0] == said[0]
+    luck = settings({A: [4.0, 9.0, 2.0], B: [5.0, 3.0, 6.0]}, turned)
+    assert orders.agreement(luck, compare)[:2] == [
+        "By time to the target no order turns surely between two settings.",
+        f"Turned, but not told apart in one of the two: {A} and {B}.",
+    ]
 
 
-def test_settings_that_agree_need_no_reason() -> None:
+def test_settings_that_agree_or_have_no_order_need_no_reason() -> None:
     times = {A: [4.0, 4.1, 3.9], B: [8.0, 8.1, 8.2]}
-    said = orders.agreement(settings(times, times), shares(0.4, 0.4), compare)
-    assert said[0].startswith("By time to the target the settings agree.") and len(said) == 3
-    assert said[2] == "No order of two ends turns surely between two settings."
-
-
-def test_equal_medians_have_no_order_that_could_turn() -> None:
+    agrees = "By time to the target the settings agree."
+    assert orders.agreement(settings(times, times), compare)[0] == agrees
     same = {A: [4.0, 4.1, 3.9], B: [4.0, 4.2, 3.8]}
-    results = settings(same, {A: [4.0, 4.1, 3.9], B: [1.0, 1.1, 0.9]})
-    assert orders.turned(results, shares(0.4, 0.4), compare) == []
-
-
-def test_an_order_that_may_be_luck_is_no_order() -> None:
-    results = settings({A: [4.0, 9.0, 2.0], B: [5.0, 3.0, 6.0]}, {A: [4.0] * 3, B: [1.0] * 3})
-    said = orders.agreement(results, shares(0.4, 0.4), compare)
-    assert (
-        f"In another order, but not told apart in at least one of the settings: {A} and {B}."
-        in said
-    )
-
-
-def test_who_never_arrives_has_no_factor() -> None:
-    results = settings({A: [4.0] * 3, B: [8.0, 8.1, 8.2]}, {A: [math.inf] * 3, B: [9.0] * 3})
-    lost = {**shares(0.4, 0.4), "clock": {A: [math.inf] * 3, B: [0.4] * 3}}
-    said = orders.agreement(results, lost, compare)
-    assert (
-        f"{A} does not arrive in clock, and so is behind {B} there; in hosts it is before." in said
-    )
-
-
-def test_ends_that_turn_surely_are_told() -> None:
-    times = {A: [4.0] * 3, B: [8.0, 8.1, 8.2]}
-    low, high = [7.0, 7.1, 6.9], [9.0, 9.2, 9.1]
-    results: Results = {
-        "hosts": (times, {A: low, B: high}),
-        "clock": (times, {A: high, B: low}),
-    }
-    assert orders.orders_of(results)[0] == ["time to the target", "hosts", f"{A}, {B}"]
-    said = orders.agreement(results, shares(0.4, 0.4), compare)[-1]
-    assert said == (
-        f"Ends that surely turn: {A} ended lower than {B} in hosts, and higher in clock."
-    )
+    turned = {A: [4.0, 4.1, 3.9], B: [1.0, 1.1, 0.9]}
+    assert orders.agreement(settings(same, turned), compare)[0] == agrees
+    assert orders.orders_of(settings(times, times))[0] == [
+        "time to the target",
+        "hosts",
+        f"{A}, {B}",
+    ]
+    (nothing,) = orders.agreement({}, compare)
+    assert nothing.startswith("Fewer than two settings")
