@@ -22,11 +22,11 @@ def test_times_are_said_as_people_say_them() -> None:
 
 
 def test_tables_hold_a_row_for_each() -> None:
-    rows = compare(failures=2000, seeds=(1,))
+    rows = compare(checkpoint_interval, failures=2000)
     table = view.compared_table(rows, "C.")
     assert [row[0] for row in table.rows] == [each.setting.name for each in rows]
     assert table.rows[1][4] == "117 min"
-    shares = published.published_shares()
+    shares = published.published_shares(checkpoint_interval, effective_share)
     assert [row[1] for row in view.published_table(shares).rows] == [
         *("> 90.0 %", "81.2 %", "44.0 %", "80.0 %")
     ]
@@ -43,8 +43,12 @@ def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> Non
     chosen = checkpoint_interval(120.0, 900.0, 8.0, 16)
     assert f"the formula chooses {view.said(chosen)}" in told[-1][1]
     gpus = [256, 16_384]
-    curves = published.shares_by_gpus(gpus)
-    points = [each for each in published.published_shares() if each.gpus > 1000]
+    curves = published.shares_by_gpus(gpus, checkpoint_interval, effective_share)
+    points = [
+        each
+        for each in published.published_shares(checkpoint_interval, effective_share)
+        if each.gpus > 1000
+    ]
     view.show_by_gpus(gpus, curves, curves, points)
     assert "92.0 % on 16384" in told[-1][1]
     assert "Llama 3, everybody restarts: more than 90 %" in told[-1][1]

@@ -27,6 +27,8 @@ from helpers.lessons.cluster.experiments.failure_settings import (
 )
 from helpers.notebook.published import load
 
+SEED = 1
+
 
 class PublishedShare(NamedTuple):
     """A published share of effective time, and ours.
@@ -49,9 +51,7 @@ class PublishedShare(NamedTuple):
         return self.clock - self.published
 
 
-def published_shares(
-    interval: Interval | None = None, effective: Share | None = None, seed: int = 1
-) -> list[PublishedShare]:
+def published_shares(interval: Interval, effective: Share) -> list[PublishedShare]:
     """Published shares of effective time beside the formula's and the clock's; Llama 3's first."""
     from helpers.lessons.cluster.algorithms.quorum import quorum_share
 
@@ -62,7 +62,7 @@ def published_shares(
         job.gpus,
         load("llama3_2024_interruptions").data["effective_pct"] / 100,
         expected_share(job, seconds, effective),
-        float(share(job, seconds, luck(FAILURES, seed))),
+        float(share(job, seconds, luck(FAILURES, SEED))),
         f"saves of {job.save:.2g} s, complete {job.behind:.0f} s later, every {seconds:.0f} s; "
         f"restarts of {job.restart / 60:.1f} min",
         at_least=True,
@@ -71,7 +71,7 @@ def published_shares(
     groups, every = data["groups"], data["every_s"]
     away = (groups - data["took_part"]) * every
     torchft = Job(every / 3600 * data["gpus"], data["gpus"], 0.0, away, 0.0, groups, data["step_s"])
-    regular = Luck(np.ones(data["failures"]), luck(data["failures"], seed).places)
+    regular = Luck(np.ones(data["failures"]), luck(data["failures"], SEED).places)
     second = PublishedShare(
         "torchft, one group of 30 restarts",
         torchft.gpus,
@@ -82,12 +82,10 @@ def published_shares(
         f"comes in, {data['step_s']} s, from all, and {away:.0f} s from its group: so that "
         f"{data['took_part']} take part",
     )
-    return [first, second, *_on_100_000(interval, effective, seed)]
+    return [first, second, *_on_100_000(interval, effective)]
 
 
-def _on_100_000(
-    interval: Interval | None, effective: Share | None, seed: int
-) -> tuple[PublishedShare, PublishedShare]:
+def _on_100_000(interval: Interval, effective: Share) -> tuple[PublishedShare, PublishedShare]:
     """Salpekar et al. (2026): everybody restarts, and one replica does.
 
     Here the time between failures is known second-hand alone.
@@ -105,7 +103,7 @@ def _on_100_000(
             job.gpus,
             data["restart"]["effective_pct"] / 100,
             expected_share(job, seconds, effective),
-            float(share(job, seconds, luck(FAILURES, seed))),
+            float(share(job, seconds, luck(FAILURES, SEED))),
             f"{assumed}, for which all wait, restarts of {job.restart / 60:.0f} min",
         ),
         PublishedShare(
@@ -113,7 +111,7 @@ def _on_100_000(
             job.gpus,
             data["replicas"]["effective_pct"] / 100,
             quorum_share(few.groups, few.restart, few.stall, few.mtbf),
-            quorum(few, luck(5000, seed)),
+            quorum(few, luck(5000, SEED)),
             f"a failure every {BETWEEN_100K / 60:.0f} min stops all for {few.stall / 60:.0f} min "
             f"and its group of {GROUP} for {few.restart / 60:.0f}",
         ),
@@ -121,11 +119,7 @@ def _on_100_000(
 
 
 def shares_by_gpus(
-    gpus: Sequence[int],
-    interval: Interval | None = None,
-    effective: Share | None = None,
-    clock: bool = False,
-    seed: int = 1,
+    gpus: Sequence[int], interval: Interval, effective: Share, clock: bool = False
 ) -> dict[str, list[float]]:
     """The effective share on each number of GPUs, for Llama 3's rate of failure and its job.
 
@@ -145,7 +139,7 @@ def shares_by_gpus(
     ):
         jobs = [job.on(each) for each in gpus]
         chosen = [chosen_for(each, interval) for each in jobs]
-        failures = luck(FAILURES // 3, seed)
+        failures = luck(FAILURES // 3, SEED)
         found[name] = [
             float(share(each, seconds, failures))
             if clock
@@ -154,7 +148,7 @@ def shares_by_gpus(
         ]
     few = [in_groups(goes_on.on(each)) for each in gpus]
     found[f"the group of {GROUP} restarts"] = [
-        quorum(each, luck(FAILURES // 20, seed))
+        quorum(each, luck(FAILURES // 20, SEED))
         if clock
         else quorum_share(each.groups, each.restart, each.stall, each.mtbf)
         for each in few
