@@ -41,9 +41,8 @@ def test_the_settings_go_from_hardly_a_failure_to_hardly_any_work(
 
 
 def test_the_published_shares_are_met_within_three_points() -> None:
-    held = published.published_shares(*FORMULAS)[
-        :2
-    ]  # where the time between failures is published, too
+    # Those where the time between failures is published, too.
+    held = published.published_shares(*FORMULAS)[:2]
     assert [row.gpus for row in held] == [16_384, 300]
     for row in held:
         assert abs(row.apart) < 0.03, row

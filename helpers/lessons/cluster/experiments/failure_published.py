@@ -51,7 +51,9 @@ class PublishedShare(NamedTuple):
         return self.clock - self.published
 
 
-def published_shares(interval: Interval, effective: Share) -> list[PublishedShare]:
+def published_shares(
+    interval: Interval, effective: Share, seed: int = SEED
+) -> list[PublishedShare]:
     """Published shares of effective time beside the formula's and the clock's; Llama 3's first."""
     from helpers.lessons.cluster.algorithms.quorum import quorum_share
 
@@ -62,7 +64,7 @@ def published_shares(interval: Interval, effective: Share) -> list[PublishedShar
         job.gpus,
         load("llama3_2024_interruptions").data["effective_pct"] / 100,
         expected_share(job, seconds, effective),
-        float(share(job, seconds, luck(FAILURES, SEED))),
+        float(share(job, seconds, luck(FAILURES, seed))),
         f"saves of {job.save:.2g} s, complete {job.behind:.0f} s later, every {seconds:.0f} s; "
         f"restarts of {job.restart / 60:.1f} min",
         at_least=True,
@@ -71,7 +73,7 @@ def published_shares(interval: Interval, effective: Share) -> list[PublishedShar
     groups, every = data["groups"], data["every_s"]
     away = (groups - data["took_part"]) * every
     torchft = Job(every / 3600 * data["gpus"], data["gpus"], 0.0, away, 0.0, groups, data["step_s"])
-    regular = Luck(np.ones(data["failures"]), luck(data["failures"], SEED).places)
+    regular = Luck(np.ones(data["failures"]), luck(data["failures"], seed).places)
     second = PublishedShare(
         "torchft, one group of 30 restarts",
         torchft.gpus,
@@ -82,10 +84,12 @@ def published_shares(interval: Interval, effective: Share) -> list[PublishedShar
         f"comes in, {data['step_s']} s, from all, and {away:.0f} s from its group: so that "
         f"{data['took_part']} take part",
     )
-    return [first, second, *_on_100_000(interval, effective)]
+    return [first, second, *_on_100_000(interval, effective, seed)]
 
 
-def _on_100_000(interval: Interval, effective: Share) -> tuple[PublishedShare, PublishedShare]:
+def _on_100_000(
+    interval: Interval, effective: Share, seed: int
+) -> tuple[PublishedShare, PublishedShare]:
     """Salpekar et al. (2026): everybody restarts, and one replica does.
 
     Here the time between failures is known second-hand alone.
@@ -103,7 +107,7 @@ def _on_100_000(interval: Interval, effective: Share) -> tuple[PublishedShare, P
             job.gpus,
             data["restart"]["effective_pct"] / 100,
             expected_share(job, seconds, effective),
-            float(share(job, seconds, luck(FAILURES, SEED))),
+            float(share(job, seconds, luck(FAILURES, seed))),
             f"{assumed}, for which all wait, restarts of {job.restart / 60:.0f} min",
         ),
         PublishedShare(
@@ -111,7 +115,7 @@ def _on_100_000(interval: Interval, effective: Share) -> tuple[PublishedShare, P
             job.gpus,
             data["replicas"]["effective_pct"] / 100,
             quorum_share(few.groups, few.restart, few.stall, few.mtbf),
-            quorum(few, luck(5000, SEED)),
+            quorum(few, luck(5000, seed)),
             f"a failure every {BETWEEN_100K / 60:.0f} min stops all for {few.stall / 60:.0f} min "
             f"and its group of {GROUP} for {few.restart / 60:.0f}",
         ),
