@@ -33,7 +33,7 @@ def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(view, "show", lambda figure, caption, alt: said.append((caption, alt)))
     view.show_drawn({0: (0.1, 2.5), 1: (1.0, 1.5), 2: (3.0, float("inf"))}, 20)
     assert "After 20 steps 2 of 3 trials are hardly better" in said[-1][0]
-    assert "of 3 trials: the least, 1.5, at 1; 1 without a finite one" in said[-1][1]
+    assert "logarithmic, 3 trials: the least, 1.5, at 1; 1 without a finite one" in said[-1][1]
     view.show_searches({"one": SPANS, "two": SPANS[:2]}, "S.")
     assert "one: 3 jobs, over after 4 s, workers idle for 38 % of it" in said[-1][1]
     assert "two: 2 jobs, over after 2 s, workers idle for 25 % of it" in said[-1][1]

@@ -57,7 +57,7 @@ def show_drawn(points: Mapping[int, tuple[float, float]], least: int) -> None:
         f"{even:.1f} nats, or worse: that is what equal chances for ten digits give, and they have "
         "learned nothing yet. The others lie apart, and the rate alone does not explain it: the "
         "numbers are trials, drawn in all five hyperparameters at once.",
-        f"{what} against learning rate, logarithmic, of {len(points)} trials: the least, {loss:.3g}, "
+        f"{what} against learning rate, logarithmic, {len(points)} trials: the least, {loss:.3g}, "
         f"at {rate:.2g}; {len(points) - len(finite)} without a finite one.",
     )
 
