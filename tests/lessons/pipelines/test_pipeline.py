@@ -23,6 +23,7 @@ from helpers.lessons.pipelines.algorithms.schedules import (
 )
 from helpers.lessons.pipelines.algorithms.timetable import idle_share, timetable
 from helpers.lessons.pipelines.algorithms.zero_bubble import zero_bubble
+from helpers.lessons.splitting.algorithms.stages import balanced
 from helpers.lessons.splitting.experiments.transformer import text, token_loss, transformer
 
 SCHEDULES = {
@@ -277,6 +278,27 @@ def test_recomputation_hides_in_the_bubble():
 
 
 # --- cutting --------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=9), st.data())
+def test_the_dearest_stage_is_as_cheap_as_can_be(costs, data):
+    parts = data.draw(st.integers(1, len(costs)))
+    counts = balanced(costs, parts)
+    assert len(counts) == parts and sum(counts) == len(costs) and min(counts) >= 1
+
+    def dearest(sizes):
+        ends = [sum(sizes[: k + 1]) for k in range(len(sizes))]
+        return max(sum(costs[end - size : end]) for size, end in zip(sizes, ends, strict=True))
+
+    def every(layers, stages):
+        if stages == 1:
+            yield [layers]
+            return
+        for first in range(1, layers - stages + 2):
+            for rest in every(layers - first, stages - 1):
+                yield [first, *rest]
+
+    assert dearest(counts) == min(map(dearest, every(len(costs), parts)))
 
 
 # --- what goes wrong ------------------------------------------------------------------------------

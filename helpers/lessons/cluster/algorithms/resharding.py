@@ -1,7 +1,7 @@
 """What N ranks have saved, cut for M ranks.
 
 A row of parameters is padded with zeros until the ranks divide it, and every rank has a slice of
-the same length (`sharded_unit.py` of lesson 14). On another number of ranks both the padding and
+the same length (`data_parallel/sharded_row.py`). On another number of ranks both the padding and
 the cuts lie elsewhere: a slice is put together from pieces of one old slice or of several. Nothing
 is computed, so that every element has the bits that it had.
 Source: the padded row is that of Rajbhandari et al., "ZeRO" (2020), section 5.

@@ -2,7 +2,7 @@
 
 Stage 1 shards the optimizer's state, stage 2 the gradients too, stage 3 the parameters too. Every
 rank still runs the whole model on its part of the batch, and takes the step that one big batch
-would have taken. What stays on a rank, `memory.py` says by formula.
+would have taken. What stays on a rank, `algorithms/data_parallel/memory.py` says by formula.
 Source: Rajbhandari, Rasley, Ruwase and He, "ZeRO: Memory Optimizations Toward Training Trillion
 Parameter Models" (2020), sections 3, 5 and 7; for units and prefetching Zhao et al., "PyTorch
 FSDP" (2023), sections 3 and 4.
