@@ -6,13 +6,14 @@ import importlib.util
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
 import helpers
 from helpers.checks.drives.tf_graphs import stands_for, task_of, together
 from helpers.engine.errors import RankFailed, RunTimeout
-from helpers.lessons.four_ways.experiments import model, runs
+from helpers.lessons.four_ways.experiments import model
 from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS
 from helpers.lessons.four_ways.experiments.record import Gradient
 from helpers.lessons.four_ways.experiments.runs import WayRun, own, train_alone, train_way
@@ -114,8 +115,10 @@ def test_a_function_of_ones_own_takes_the_place_of_the_courses() -> None:
         total = tf.add_n([loss(batch, variables) for batch in batches])
         return optimizer.minimize(total, step, var_list=variables)
 
-    run = train_way("in-graph sync", workers=2, steps=STEPS, builder=sums)
+    run = train_way("in-graph sync", workers=2, steps=STEPS, builder=sums, rate=0.1)
     assert run.updates == STEPS and difference(run) > 1e-3
+    right = train_alone(workers=2, steps=STEPS, rate=0.2)
+    assert np.allclose(run.weights[0], right[0], atol=1e-5)
 
 
 @pytest.mark.real
@@ -136,15 +139,13 @@ def test_an_error_in_a_thread_ends_the_run() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.real
-def test_threads_that_hang_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "TIMEOUT", 6)
-
+def test_threads_that_hang_are_ended() -> None:
     def hangs(session: Any, updates: Any, step: Any, last: int) -> None:
         while True:
             session.run(step)
 
     with pytest.raises(RunTimeout, match=r"/job:chief/task:0"):
-        train_way("in-graph async", workers=1, threads=hangs)
+        train_way("in-graph async", workers=1, threads=hangs, timeout=6)
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

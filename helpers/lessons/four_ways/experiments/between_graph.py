@@ -30,7 +30,7 @@ def describe(task: Task, setting: Setting, rows: model.Data) -> Graph:
         variables[:] = model.variables(rows.weights)
         return list(variables)
 
-    given = make, batch, loss, descent()
+    given = make, batch, loss, descent(setting.rate)
     if setting.way == "between-graph async":
         made = setting.builder(task, CONTAINER, *given)
         expect(setting, made, "version before", "update", "version after")
@@ -49,7 +49,8 @@ def client(task: Task, setting: Setting, rows: model.Data) -> Told:
         if setting.way == "between-graph async":
             each: Asynchronous | Synchronous = Asynchronous(made, loss)
         else:
-            each = Synchronous(made, loss, graph, strict=setting.aggregate == setting.workers)
+            strict = setting.strict and setting.aggregate == setting.workers
+            each = Synchronous(made, loss, graph, strict)
         step = tf.compat.v1.train.get_global_step()
         meeting = Meeting(task)
     with task.session(graph) as session:

@@ -65,10 +65,10 @@ def build(setting: Setting, given: tuple[Any, ...]) -> list[Any]:
     """The ops that make updates: one, or one a replica. Raises ValueError for anything else."""
     devices, *rest = given
     if setting.way == "in-graph sync":
-        updates = [setting.builder(devices, "/job:ps/task:0", *rest, descent())]
+        updates = [setting.builder(devices, "/job:ps/task:0", *rest, descent(setting.rate))]
         asked, fits = "an op", updates[0] is not None
     else:
-        updates = setting.builder(devices, *rest, descent)
+        updates = setting.builder(devices, *rest, lambda: descent(setting.rate))
         asked = "a list of an op for each replica"
         fits = isinstance(updates, list | tuple) and len(updates) == len(devices)
     if not fits:

@@ -11,7 +11,6 @@ import numpy as np
 from helpers.lessons.four_ways.experiments import model
 
 Function = Callable[..., Any]
-RATE = 0.5
 
 
 @dataclass(frozen=True)
@@ -19,14 +18,16 @@ class Setting:
     """What every process of a run is told. slow: the seconds by which a worker's batch is late.
 
     steps: updates of a synchronous way; an asynchronous way makes workers × steps. aggregate: how
-    many gradients make an update.
+    many gradients make an update. strict: as `train_way` takes it.
     """
 
     way: str
     workers: int
     steps: int
     slow: dict[int, float]
+    rate: float
     aggregate: int
+    strict: bool
     builder: Function
     threads: Function | None
 
@@ -82,8 +83,8 @@ class Noted:
         return value
 
 
-def descent() -> Any:
+def descent(rate: float) -> Any:
     """Plain gradient descent."""
     import tensorflow as tf
 
-    return tf.compat.v1.train.GradientDescentOptimizer(RATE)
+    return tf.compat.v1.train.GradientDescentOptimizer(rate)

@@ -13,10 +13,9 @@ import numpy as np
 from helpers.engine.tf_cluster import run_cluster
 from helpers.lessons.four_ways.experiments import between_graph, in_graph, model
 from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS
-from helpers.lessons.four_ways.experiments.record import RATE, Function, Gradient, Setting, Told
+from helpers.lessons.four_ways.experiments.record import Function, Gradient, Setting, Told
 
 BATCH = 20  # rows of a worker's batch
-TIMEOUT = 60.0  # seconds of a run
 
 
 def own(name: str) -> Function:
@@ -86,23 +85,28 @@ def train_way(
     steps: int = 60,
     slow: Mapping[int, float] | None = None,
     spare: int = 0,
+    strict: bool = True,
+    rate: float = 0.5,
     seed: int = 0,
     builder: Function | None = None,
     threads: Function | None = None,
+    timeout: float = 60.0,
 ) -> WayRun:
     """Train a 64-32-10 network on the digits in one of the four `WAYS`.
 
     steps: updates of a synchronous way, each from `workers` batches; an asynchronous way makes
     workers × steps updates of a batch each, so that all see as many rows. slow: seconds by which a
     worker's batches come late, such as {2: 0.05}. spare: workers whose gradients an update does not
-    wait for ("between-graph sync" alone). builder: a function of one's own in place of the one in
-    `algorithms.four_ways`; threads: the same for `run_threads`.
+    wait for ("between-graph sync" alone). strict: where none is spare, nobody begins a step before
+    all have their tokens; without that a quick worker can take another's. builder: a function of
+    one's own in place of the one in `algorithms.four_ways`; threads: the same for `run_threads`.
+    timeout: in seconds.
 
     Raises ValueError for a setting that cannot be, and what `run_cluster` raises.
     """
     if threads is None and way == "in-graph async":
         threads = own("run_threads")
-    setting = setting_of(way, workers, servers, steps, slow, spare, builder, threads)
+    setting = setting_of(way, workers, servers, steps, slow, rate, spare, strict, builder, threads)
     rows = model.data(workers, BATCH, steps, seed)
     one = way.startswith("in-graph")
     told: list[Told] = run_cluster(
@@ -112,7 +116,7 @@ def train_way(
         servers=servers,
         workers=workers,
         coordinator=one,
-        timeout=TIMEOUT,
+        timeout=timeout,
     )
     gradients = sorted((g for each in told for g in each.gradients), key=lambda g: g.end)
     weights = told[0].weights or []
@@ -120,9 +124,9 @@ def train_way(
     return WayRun(way, workers, servers, gradients, weights, loss, told[0].updates)
 
 
-def train_alone(workers: int = 3, steps: int = 60) -> list[np.ndarray]:
+def train_alone(workers: int = 3, steps: int = 60, rate: float = 0.5) -> list[np.ndarray]:
     """The weights after the same training with one big batch a step, without TensorFlow."""
-    return model.train_alone(model.data(workers, BATCH, steps, seed=0), steps, RATE)
+    return model.train_alone(model.data(workers, BATCH, steps, seed=0), steps, rate)
 
 
 def setting_of(
@@ -131,7 +135,9 @@ def setting_of(
     servers: int,
     steps: int = 1,
     slow: Mapping[int, float] | None = None,
+    rate: float = 0.5,
     spare: int = 0,
+    strict: bool = True,
     builder: Function | None = None,
     threads: Function | None = None,
 ) -> Setting:
@@ -150,4 +156,4 @@ def setting_of(
     if not 0 <= spare < workers:
         raise ValueError(f"Of {workers} workers, 0 to {workers - 1} can be spare, not {spare}.")
     builder = builder or own(way)
-    return Setting(way, workers, steps, slow, workers - spare, builder, threads)
+    return Setting(way, workers, steps, slow, rate, workers - spare, strict, builder, threads)
