@@ -20,6 +20,7 @@ from helpers.lessons.fewer_bits.algorithms.encodings import (
 )
 from helpers.lessons.fewer_bits.algorithms.feedback import (
     ErrorFeedback,
+    MomentumCorrection,
     send_largest,
 )
 
@@ -111,6 +112,19 @@ def test_an_overflow_is_no_debt() -> None:
     wanted = feedback.add(0, torch.tensor([1e6, 1.0], dtype=torch.float32))
     feedback.sent(0, wanted, there_and_back(Half(torch.float16), wanted))
     assert torch.equal(feedback.add(0, torch.zeros(2)), torch.zeros(2))
+
+
+def test_momentum_is_corrected() -> None:
+    """All sent at once: the momentum starts anew. Nothing sent: as momentum SGD's sum of steps."""
+    correction = MomentumCorrection(0.5)
+    for wanted in (1.0, 2.5, 4.25):  # 1; 1 + 1.5; 2.5 + 1.75
+        assert float(correction.add(0, torch.ones(1))[0]) == wanted
+        correction.sent(0, torch.full((1,), wanted), torch.zeros(1))
+    assert float(correction.add(0, torch.ones(1))[0]) == 4.25 + 1.875
+    correction.sent(0, torch.full((1,), 6.125), torch.full((1,), 6.125))
+    assert float(correction.add(0, torch.ones(1))[0]) == 1.0
+    with pytest.raises(ValueError, match="momentum"):
+        MomentumCorrection(1.0)
 
 
 @settings(deadline=None)

@@ -58,6 +58,39 @@ class ErrorFeedback(Nothing):
         self.errors[key] = _or_nothing(wanted.sub_(told))
 
 
+class MomentumCorrection(ErrorFeedback):
+    """Momentum before the choice: u ← m·u + g, e ← e + u; what was sent is taken out of both.
+
+    A gradient that travels late would otherwise have missed the momentum of the steps until then.
+    The optimizer behind it has no momentum of its own. A number whose place travelled starts anew
+    with u = 0, "momentum factor masking", so that a stale one is not carried on. For encodings
+    that leave whole numbers out, such as `TopK`.
+    Source: Lin et al. (2018), sections 3.1 and 3.2.
+    """
+
+    def __init__(self, momentum: float = 0.9) -> None:
+        super().__init__()
+        if not 0 <= momentum < 1:
+            raise ValueError(f"A momentum lies from 0 up to 1, not at {momentum}.")
+        self.momentum = momentum
+        self.speeds: dict[Hashable, Tensor] = {}
+
+    def add(self, key: Hashable, gradient: Tensor) -> Tensor:
+        """All that is owed, with this step's momentum."""
+        if key in self.speeds:
+            self.speeds[key].mul_(self.momentum).add_(gradient)
+        else:
+            self.speeds[key] = gradient.clone()
+        wanted = super().add(key, self.speeds[key])
+        _or_nothing(self.speeds[key])
+        return wanted
+
+    def sent(self, key: Hashable, wanted: Tensor, told: Tensor) -> None:
+        """Take what was sent out of the debt and out of the momentum."""
+        super().sent(key, wanted, told)
+        self.speeds[key].masked_fill_(told != 0, 0.0)
+
+
 def _or_nothing(debt: Tensor) -> Tensor:
     """Zeros, in place, where it has overflowed: that travels, its step is skipped: no debt."""
     if len(debt) and not all(math.isfinite(end) for end in debt.aminmax()):
