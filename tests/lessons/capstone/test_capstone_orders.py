@@ -41,22 +41,22 @@ def test_orders_that_turn_are_told() -> None:
     turned = {A: [4.0, 4.1, 3.9], B: [1.0, 1.0, 1.0]}
     said = orders.agreement(settings(slow, turned), compare)
     assert said[0] == (
-        f"By time to the target the settings do not agree. Surely: {A} before {B} in hosts, and "
-        "behind it in clock."
+        f"By the time to the target the settings do not agree. Surely: {A} before {B} in hosts, "
+        "and behind it in clock."
     )
-    assert said[1:] == ["By error at the end the settings agree."]
+    assert said[1:] == ["By the error at the end the settings agree."]
     never = orders.agreement(settings(slow, {A: [math.inf] * 3, B: [9.0] * 3}), compare)
     assert never[0] == said[0]
     luck = settings({A: [4.0, 9.0, 2.0], B: [5.0, 3.0, 6.0]}, turned)
     assert orders.agreement(luck, compare)[:2] == [
-        "By time to the target no order turns surely between two settings.",
+        "By the time to the target no order turns surely between two settings.",
         f"Turned, but not told apart in one of the two: {A} and {B}.",
     ]
 
 
 def test_settings_that_agree_or_have_no_order_need_no_reason() -> None:
     times = {A: [4.0, 4.1, 3.9], B: [8.0, 8.1, 8.2]}
-    agrees = "By time to the target the settings agree."
+    agrees = "By the time to the target the settings agree."
     assert orders.agreement(settings(times, times), compare)[0] == agrees
     same = {A: [4.0, 4.1, 3.9], B: [4.0, 4.2, 3.8]}
     turned = {A: [4.0, 4.1, 3.9], B: [1.0, 1.1, 0.9]}

@@ -97,13 +97,13 @@ def agreement(results: Results, compare: Compare) -> list[str]:
                     if all(differs(of[a], of[b], compare) for of in (one, other)):
                         sure.setdefault(pair, f"{a} before {b} in {here}, and behind it in {there}")
         if not found:
-            said.append(f"By {what} the settings agree.")
+            said.append(f"By the {what} the settings agree.")
             continue
         if sure:
             turns = "; ".join(sure.values())
-            said.append(f"By {what} the settings do not agree. Surely: {turns}.")
+            said.append(f"By the {what} the settings do not agree. Surely: {turns}.")
         else:
-            said.append(f"By {what} no order turns surely between two settings.")
+            said.append(f"By the {what} no order turns surely between two settings.")
         if rest := [words for pair, words in found.items() if pair not in sure]:
             said.append(f"Turned, but not told apart in one of the two: {'; '.join(rest)}.")
     return said
