@@ -11,6 +11,7 @@ import statistics
 import helpers
 from benchmarks.hosts import rate
 from benchmarks.report import Report
+from helpers.engine.comm import Comm
 from helpers.engine.errors import NoHosts
 from helpers.lessons.fewer_bits.algorithms.step_cost import Scheme, compressed_step
 from helpers.lessons.fewer_bits.experiments import embedding_steps, fewer_bits, hooked_steps
@@ -40,7 +41,7 @@ LOSSES = {
 LOST = ("top 1 %", "1 bit", "PowerSGD 4")
 WAYS = ["float32", *LOSSES, "1 bit", "AdamW", *(f"{name}, no feedback" for name in LOST)]
 SEEDS = tuple(range(5))
-STEPS = {"digits": 600, "characters": 1000}
+STEPS = 600
 
 
 def measure() -> Report:
@@ -55,8 +56,7 @@ def measure() -> Report:
     measure_hooks(report)
     measure_rows(report)
     measure_predictions(report)
-    for name in STEPS:
-        measure_losses(report, name)
+    measure_losses(report)
     return report
 
 
@@ -153,24 +153,26 @@ def measure_case(
         )
 
 
-def measure_losses(report: Report, task: str) -> None:
+def trained(comm: Comm, name: str) -> list[tuple[float, float]]:
+    """The losses at the end of a training for each seed."""
+    return [fewer_bits.trains(comm, name, seed, STEPS) for seed in SEEDS]
+
+
+def measure_losses(report: Report) -> None:
     """Losses at the end of training, and whether feedback is missed."""
     found: dict[str, list[tuple[float, float]]] = {}
     for name in WAYS:
-        found[name] = helpers.run(
-            fewer_bits.trains_all, task, name, SEEDS, STEPS[task], ranks=WORKERS, show=False,
-            timeout=900,
-        )[0]  # fmt: skip
+        found[name] = helpers.run(trained, name, ranks=WORKERS, show=False, timeout=900)[0]
         test = statistics.median(each[1] for each in found[name])
-        report.add(f"loss, {task}", name, [each[0] for each in found[name]], f"test {test:.3f}")
+        report.add("loss, digits", name, [each[0] for each in found[name]], f"test {test:.3f}")
     for name, (beside, limit) in LOSSES.items():
         ratios = [a[0] / b[0] for a, b in zip(found[name], found[beside], strict=True)]
         above = 100 * (statistics.median(ratios) - 1)
-        report.claim(f"{task}, {name}: training loss above {beside}'s", above, limit, False, "%")
+        report.claim(f"digits, {name}: training loss above {beside}'s", above, limit, False, "%")
     for name in LOST:
         pairs = zip(found[f"{name}, no feedback"], found[name], strict=True)
         worse = sum(without[0] > 1.1 * with_it[0] for without, with_it in pairs)
         report.claim(
-            f"{task}, {name}: seeds of {len(SEEDS)} in which no feedback is worse by a tenth",
+            f"digits, {name}: seeds of {len(SEEDS)} in which no feedback is worse by a tenth",
             worse, len(SEEDS), unit="",
         )  # fmt: skip

@@ -166,9 +166,9 @@ def add(report: Report, case: str, results: Any, peer: str) -> dict[str, list[fl
 
 def measure() -> Report:
     """Steps beside torch DDP, then beside Horovod, at each number of ranks."""
-    from helpers.lessons.data_parallel.experiments.models import gradient_bytes, wide_mlp
+    from helpers.lessons.data_parallel.experiments.models import wide_mlp
 
-    megabytes = gradient_bytes(wide_mlp()) / 1e6
+    megabytes = sum(p.nbytes for p in wide_mlp().parameters()) / 1e6
     report = Report(
         "data-parallel",
         f"A training step with {megabytes:.0f} MB of gradients and {ROWS} rows a rank",

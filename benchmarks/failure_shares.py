@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.series import Point, Series
+from helpers.lessons.cluster.algorithms.effective import effective_share
+from helpers.lessons.cluster.algorithms.interval import checkpoint_interval
 from helpers.lessons.cluster.experiments.failure_clock import Job, best_on_clock, luck
 from helpers.lessons.cluster.experiments.failure_published import PublishedShare, published_shares
 from helpers.lessons.cluster.experiments.failure_settings import FAILURES
 from helpers.notebook.published import load
+
+FORMULAS = checkpoint_interval, effective_share
 
 
 def _points(rows: list[PublishedShare], within: float) -> Iterator[Point]:
@@ -18,17 +22,17 @@ def _points(rows: list[PublishedShare], within: float) -> Iterator[Point]:
 
 def llama(seed: int) -> Iterator[Point]:
     """Llama 3's effective time: 3 points."""
-    return _points(published_shares(seed=seed)[:1], 0.03)
+    return _points(published_shares(*FORMULAS, seed)[:1], 0.03)
 
 
 def torchft(seed: int) -> Iterator[Point]:
     """torchft's first run: 3 points."""
-    return _points(published_shares(seed=seed)[1:2], 0.03)
+    return _points(published_shares(*FORMULAS, seed)[1:2], 0.03)
 
 
 def on_100_000(seed: int) -> Iterator[Point]:
     """Restarts of all and of one replica, 100 000 GPUs: 5 points."""
-    return _points(published_shares(seed=seed)[2:], 0.05)
+    return _points(published_shares(*FORMULAS, seed)[2:], 0.05)
 
 
 def intervals(seed: int) -> Iterator[Point]:

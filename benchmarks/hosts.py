@@ -19,7 +19,6 @@ from helpers.engine.errors import NoHosts
 from helpers.engine.hosts.network import bytes_a_second
 from helpers.lessons.bandwidth.algorithms.scaling import (
     StepFit,
-    best_workers,
     fit_steps,
     server_seconds,
 )
@@ -191,8 +190,7 @@ def measure_best(report: Report, fit: StepFit) -> None:
     for workers, seconds in measured.items():
         note = f"predicted {predicted(workers):.3f} s"
         report.add(f"one batch shared by {workers}, naive", "measured", [seconds], note)
-    named = best_workers(predicted, candidates)
-    found = best_workers(measured.__getitem__, candidates)
+    named, found = (min(candidates, key=step) for step in (predicted, measured.__getitem__))
     report.claim(
         f"best number of workers: {named} predicted, {found} measured; apart by",
         abs(named - found), 1, False, "",

@@ -8,8 +8,6 @@ BUILDS: tuple[str, ...] = (
     "vocabulary_parallel",
     "sharding",
     "sharded_gather",
-    "sharded_guard",
-    "sharded_row",
     "sharded_sum",
     "sharded_unit",
     "memory",

@@ -9,7 +9,7 @@ import torch
 
 import helpers
 from helpers.engine.comm import Comm
-from helpers.lessons.bandwidth.algorithms.sparse import rows_touched, sum_sparse
+from helpers.lessons.bandwidth.algorithms.sparse import sum_sparse
 
 HEIGHT, WIDTH = 12, 3
 
@@ -40,8 +40,3 @@ def test_sums_are_the_dense_ones(engine: str, counts: list[int]) -> None:
     row = 8 + 8 * WIDTH
     sent = [sum(counts) - counts[(rank + 1) % len(counts)] for rank in range(len(counts))]
     assert results.stats.bytes == [row * each * (len(counts) > 1) for each in sent]
-
-
-def test_a_batch_touches_fewer_rows_than_it_draws() -> None:
-    assert rows_touched(1_000_000, 1000) == pytest.approx(999.5, abs=0.01)
-    assert rows_touched(10, 10_000) == pytest.approx(10)

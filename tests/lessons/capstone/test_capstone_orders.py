@@ -1,4 +1,4 @@
-"""Why the ways are in another order in another setting: two factors, and sentences of them."""
+"""Why the ways are in another order in another setting: two factors, and who turned."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ from helpers.lessons.capstone.experiments.race import tables
 from helpers.lessons.capstone.experiments.settings import WAYS
 
 A, B = WAYS[:2]
+Results = dict[str, tuple[dict[str, list[float]], dict[str, list[float]]]]
+ENDS = {A: [9.0, 8.0, 8.5], B: [8.0, 9.1, 8.3]}
+
+
+def settings(here: dict[str, list[float]], there: dict[str, list[float]]) -> Results:
+    return {"hosts": (here, ENDS), "clock": (there, ENDS)}
 
 
 def test_a_time_is_the_product_of_its_factors() -> None:
@@ -29,62 +35,36 @@ def test_a_time_is_the_product_of_its_factors() -> None:
     assert found.gradients * found.pace == pytest.approx(3.0) and found.gradients == 2 / 3
 
 
-FIRST, SECOND, LOST = [4.0, 4.1, 3.9], [8.0, 8.1, 8.2], [math.inf] * 3
-LOW, HIGH = [7.0, 7.1, 6.9], [9.0, 9.2, 9.1]
-EVEN = ([9.0, 8.0, 8.5], [8.0, 9.1, 8.3])
-# By case: of A and B the times on hosts and on the clock, the shares of the gradients that each
-# needed on the clock (on hosts both 0.4), the ends in either setting, and what is said.
-CASES = {
-    "the pace turned it": (
-        (FIRST, SECOND), (FIRST, [1.0] * 3), (0.4, 0.4), EVEN, EVEN,
-        [
-            "By time to the target the settings do not agree.",
-            f"{A} is before {B} in hosts, and behind it in clock. {B.capitalize()} needs 1.00",
-            "The time of a gradient changed more.",
-        ],
-    ),
-    "the gradients turned it": (
-        (FIRST, SECOND), (FIRST, [1.0] * 3), (0.4, 0.05), EVEN, EVEN,
-        ["The number of gradients changed more."],
-    ),
-    "they agree": (
-        (FIRST, SECOND), (FIRST, SECOND), (0.4, 0.4), EVEN, EVEN,
-        [
-            "By time to the target the settings agree.",
-            "No order of two ends turns surely between two settings.",
-        ],
-    ),
-    "it may be luck": (
-        ([4.0, 9.0, 2.0], [5.0, 3.0, 6.0]), ([4.0] * 3, [1.0] * 3), (0.4, 0.4), EVEN, EVEN,
-        [f"In another order, but not told apart in at least one of the settings: {A} and {B}."],
-    ),
-    "one never arrives": (
-        ([4.0] * 3, SECOND), (LOST, [9.0] * 3), (math.inf, 0.4), EVEN, EVEN,
-        [f"{A} does not arrive in clock, and so is behind {B} there; in hosts it is before."],
-    ),
-    "the ends turn": (
-        (FIRST, SECOND), (FIRST, SECOND), (0.4, 0.4), (LOW, HIGH), (HIGH, LOW),
-        [f"Ends that surely turn: {A} ended lower than {B} in hosts, and higher in clock."],
-    ),
-    "equal medians have no order": (
-        (FIRST, [4.0, 4.2, 3.8]), (FIRST, [1.0, 1.1, 0.9]), (0.4, 0.4), EVEN, EVEN, [],
-    ),
-}  # fmt: skip
+def test_orders_that_turn_are_told() -> None:
+    """Surely where both intervals lie on one side of 0, or one never arrives; else as doubtful."""
+    slow = {A: [4.0, 4.1, 3.9], B: [8.0, 8.1, 8.2]}
+    turned = {A: [4.0, 4.1, 3.9], B: [1.0, 1.0, 1.0]}
+    said = orders.agreement(settings(slow, turned), compare)
+    assert said[0] == (
+        f"By the time to the target the settings do not agree. Surely: {A} before {B} in hosts, "
+        "and behind it in clock."
+    )
+    assert said[1:] == ["By the error at the end the settings agree."]
+    never = orders.agreement(settings(slow, {A: [math.inf] * 3, B: [9.0] * 3}), compare)
+    assert never[0] == said[0]
+    luck = settings({A: [4.0, 9.0, 2.0], B: [5.0, 3.0, 6.0]}, turned)
+    assert orders.agreement(luck, compare)[:2] == [
+        "By the time to the target no order turns surely between two settings.",
+        f"Turned, but not told apart in one of the two: {A} and {B}.",
+    ]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_turned_a_pair_is_told(case: str) -> None:
-    here, there, needed, ends, others, words = CASES[case]
-    results = {
-        "hosts": ({A: here[0], B: here[1]}, {A: ends[0], B: ends[1]}),
-        "clock": ({A: there[0], B: there[1]}, {A: others[0], B: others[1]}),
-    }
-    shares = {
-        "hosts": {A: [0.4] * 3, B: [0.4] * 3},
-        "clock": {A: [needed[0]] * 3, B: [needed[1]] * 3},
-    }
-    said = "\n".join(orders.agreement(results, shares, compare))
-    for one in words:
-        assert one in said
-    if not words:
-        assert orders.turned(results, shares, compare) == []
+def test_settings_that_agree_or_have_no_order_need_no_reason() -> None:
+    times = {A: [4.0, 4.1, 3.9], B: [8.0, 8.1, 8.2]}
+    agrees = "By the time to the target the settings agree."
+    assert orders.agreement(settings(times, times), compare)[0] == agrees
+    same = {A: [4.0, 4.1, 3.9], B: [4.0, 4.2, 3.8]}
+    turned = {A: [4.0, 4.1, 3.9], B: [1.0, 1.1, 0.9]}
+    assert orders.agreement(settings(same, turned), compare)[0] == agrees
+    assert orders.orders_of(settings(times, times))[0] == [
+        "time to the target",
+        "hosts",
+        f"{A}, {B}",
+    ]
+    (nothing,) = orders.agreement({}, compare)
+    assert nothing.startswith("Fewer than two settings")

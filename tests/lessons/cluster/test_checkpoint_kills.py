@@ -16,12 +16,10 @@ from helpers.lessons.cluster.experiments.checkpoint_kills import (
     SAME,
     Kills,
     killed,
-    newest,
     resumed,
 )
 from helpers.lessons.cluster.experiments.checkpoint_run import trains
 from helpers.lessons.cluster.experiments.checkpoint_training import Setting
-from helpers.lessons.cluster.experiments.checkpoint_ways import WAYS
 
 SHORT = Setting(steps=6, every=2, hidden=(12,))
 
@@ -45,13 +43,12 @@ def test_killed_ranks_leave_a_checkpoint_and_the_same_losses(kills: int, tmp_pat
 @pytest.mark.real
 @pytest.mark.thorough
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(("way", "kills"), [(way, 200 if way == "sharded" else 20) for way in WAYS])
+@pytest.mark.parametrize(("way", "kills"), [("sharded", 200), ("in the background", 20)])
 def test_many_kills_while_checkpoints_are_written(way: str, kills: int, tmp_path: Path) -> None:
     found = killed(tmp_path, way, kills, 4, Setting(steps=12, every=2), timeout=300)
     # What is written beside training is complete only later: up to one interval more is lost.
-    check(found, kills, 2 if way in ("in the background", "torch, asynchronous") else 1)
-    if way == "sharded":
-        assert found.writing > kills / 4 and found.cut_off > 0 and 0 < found.everybody < kills
+    check(found, kills, 2 if way == "in the background" else 1)
+    assert way != "sharded" or found.writing > kills / 4
 
 
 # --- on other ranks -------------------------------------------------------------------------------
@@ -89,7 +86,7 @@ def test_a_training_goes_on_past_a_damaged_checkpoint(tmp_path: Path) -> None:
     helpers.run(trains, tmp_path / "a", SHORT, "sharded", 4, ranks=2, **where)
     folder = RealFolder(tmp_path / "a")
     folder.write(part_name(4, 1, 2), b"torn")
-    assert latest(folder).step == 2 and newest(tmp_path / "a", "sharded") == (2, [4])
+    assert latest(folder).step == 2 and list(latest(folder).passed) == [4]
     again = helpers.run(trains, tmp_path / "a", SHORT, ranks=2, **where)
     assert [run.begin for run in again] == [2, 2] and again[0].losses == calm.losses[2:]
     # The damaged one has been replaced, and only so many are kept.

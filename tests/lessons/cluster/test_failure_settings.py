@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from helpers.lessons.cluster.algorithms.effective import effective_share
+from helpers.lessons.cluster.algorithms.interval import checkpoint_interval
 from helpers.lessons.cluster.experiments import failure_published as published
 from helpers.lessons.cluster.experiments import failure_settings as chosen
+
+FORMULAS = checkpoint_interval, effective_share
 
 
 @pytest.fixture(scope="module")
 def compared() -> list[chosen.Compared]:
-    return chosen.compare()
+    return chosen.compare(checkpoint_interval)
 
 
 def test_the_formulas_interval_is_within_5_per_cent_of_the_clocks_best_in_six_settings(
@@ -38,7 +41,8 @@ def test_the_settings_go_from_hardly_a_failure_to_hardly_any_work(
 
 
 def test_the_published_shares_are_met_within_three_points() -> None:
-    held = published.published_shares()[:2]  # where the time between failures is published, too
+    # Those where the time between failures is published, too.
+    held = published.published_shares(*FORMULAS)[:2]
     assert [row.gpus for row in held] == [16_384, 300]
     for row in held:
         assert abs(row.apart) < 0.03, row
@@ -59,12 +63,12 @@ def test_the_rates_are_the_published_ones() -> None:
 
 def test_a_quorum_is_worth_more_the_more_gpus_there_are() -> None:
     gpus = [1024, 16_384, 131_072]
-    waits, behind, quorum = published.shares_by_gpus(gpus).values()
+    waits, behind, quorum = published.shares_by_gpus(gpus, *FORMULAS).values()
     assert all(a < b < c for a, b, c in zip(waits, behind, quorum, strict=True))
     won = [c - a for a, c in zip(waits, quorum, strict=True)]
     assert won == sorted(won) and won[-1] > 0.4
-    clock = published.shares_by_gpus(gpus, clock=True)
+    clock = published.shares_by_gpus(gpus, *FORMULAS, clock=True)
     for formula, ran in zip((waits, behind, quorum), clock.values(), strict=True):
         assert ran == pytest.approx(formula, abs=5e-3)
     with pytest.raises(ValueError, match="two groups of 128"):
-        published.shares_by_gpus([128, 1024])
+        published.shares_by_gpus([128, 1024], *FORMULAS)

@@ -14,7 +14,6 @@ from helpers.lessons.cluster.algorithms.interval import (
     checkpoint_interval,
     daly_interval,
     job_mtbf,
-    young_interval,
 )
 from helpers.lessons.cluster.algorithms.quorum import quorum_share
 from helpers.notebook.published import load
@@ -85,7 +84,7 @@ def test_what_cannot_be_is_refused_in_a_sentence() -> None:
     with pytest.raises(ValueError, match="1 GPU or more"):
         job_mtbf(50_000, 0)
     with pytest.raises(ValueError, match="more than 0 s apart"):
-        young_interval(1.0, 0.0)
+        daly_interval(1.0, 0.0)
     with pytest.raises(ValueError, match="0 s or more"):
         daly_interval(-1.0, 1.0)
     with pytest.raises(ValueError, match="Work between two saves"):

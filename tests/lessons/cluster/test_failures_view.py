@@ -24,8 +24,12 @@ def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> Non
     chosen = checkpoint_interval(120.0, 900.0, 8.0, 16)
     assert f"the formula chooses {view.said(chosen)}" in told[-1][1]
     gpus = [256, 16_384]
-    curves = published.shares_by_gpus(gpus)
-    points = [each for each in published.published_shares() if each.gpus > 1000]
+    curves = published.shares_by_gpus(gpus, checkpoint_interval, effective_share)
+    points = [
+        each
+        for each in published.published_shares(checkpoint_interval, effective_share)
+        if each.gpus > 1000
+    ]
     view.show_by_gpus(gpus, curves, curves, points)
     assert "92.0 % on 16384" in told[-1][1]
     assert "Llama 3, everybody restarts: more than 90 %" in told[-1][1]

@@ -64,11 +64,10 @@ def test_a_rank_reads_only_the_parts_that_it_needs() -> None:
 
 
 def make(comm: Any, stage: int = 3, mixed: bool = False) -> Sharded:
-    """A model of uneven rows, one frozen, one norm with buffers, and one number alone."""
+    """A model of uneven rows, one norm with buffers, and one number alone."""
     torch.manual_seed(1 + comm.rank)  # rank 0's values are everybody's
     norm = nn.Identity() if mixed else nn.BatchNorm1d(5)  # whose buffers are not in bfloat16
     model = nn.Sequential(nn.Linear(3, 5), norm, nn.Linear(5, 1, False), nn.Linear(1, 1, False))
-    model[2].requires_grad_(False)
     adam = partial(torch.optim.Adam, lr=0.01)
     return Sharded(model.double(), comm, adam, stage, mixed=mixed)
 

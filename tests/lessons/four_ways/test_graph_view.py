@@ -21,7 +21,7 @@ def test_the_picture_of_every_way(way: str) -> None:
     graphs = graphs_of(way, workers, servers)
     assert len(graphs) == (1 if way.startswith("in-graph") else workers)
     groups = gather(graphs)
-    assert len(groups.devices) == workers + servers
+    assert len(groups.devices()) == workers + servers
     figure = graph_view.draw_graph(groups)
     texts = [text.get_text() for text in figure.axes[0].texts]
     owners = [f", graph {n}" if len(graphs) > 1 else "" for n in range(workers)]
@@ -66,6 +66,6 @@ def test_a_graph_is_shown_with_what_it_holds(shown: Any) -> None:
     graph_view.show_graph([ops], "The loss lies on a worker.")
     ((_, caption, alt),) = found
     assert caption == "The loss lies on a worker."
-    assert "ps 0 holds variables (weights), ops (double). worker 0 holds loss, ops (two). " in alt
+    assert "ps 0 holds variables (weights), ops. worker 0 holds loss, ops. " in alt
     assert "variables on ps 0 goes to loss on worker 0." in alt and "changes" not in alt
     assert "loss on worker 0 goes to ops on ps 0." in alt

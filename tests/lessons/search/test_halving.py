@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.lessons.search.algorithms.asha import Asha
-from helpers.lessons.search.algorithms.halving import SuccessiveHalving, best, top
-from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Uniform
+from helpers.lessons.search.algorithms.halving import SuccessiveHalving, best
 from helpers.lessons.search.algorithms.rungs import Job, rungs
-from helpers.lessons.search.algorithms.validation import folds
 
 SEARCHES = [SuccessiveHalving, Asha]
 
@@ -41,16 +38,21 @@ def run(search: SuccessiveHalving | Asha, workers: int, seed: int, kills: float 
     return reported
 
 
-def test_rungs_and_who_is_the_best_by_hand() -> None:
-    assert (rungs(1, 27, 3), rungs(2, 15, 2), rungs(5, 5, 4)) == ([1, 3, 9, 27], [2, 4, 8], [5])
-    for wrong in ((0, 9, 3), (3, 2, 3), (1, 9, 1)):
-        with pytest.raises(ValueError, match="1 ≤ least ≤ most and a factor of 2 or more"):
-            rungs(*wrong)
-    # What is no number is last.
-    assert best({4: 0.5, 1: 0.5, 2: math.nan, 3: math.inf, 0: 0.7}, 5) == [1, 4, 0, 3, 2]
-    # 3 alone is on the last rung, though its loss is the largest; 2 did better below.
-    losses = [{0: 0.9, 1: 0.2, 2: 0.4, 3: 0.5}, {2: 0.3, 3: 0.6}, {3: 0.8}]
-    assert top(losses, 9) == [3, 2, 1, 0] and top(losses, 2) == [3, 2]
+def test_rungs_grow_by_the_factor() -> None:
+    assert rungs(1, 27, 3) == [1, 3, 9, 27]
+    assert rungs(2, 15, 2) == [2, 4, 8]
+    assert rungs(5, 5, 4) == [5]
+
+
+@pytest.mark.parametrize("wrong", [(0, 9, 3), (3, 2, 3), (1, 9, 1)])
+def test_rungs_that_cannot_be_are_told(wrong: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match="it takes 1 ≤ least ≤ most and a factor of 2 or more"):
+        rungs(*wrong)
+
+
+def test_the_best_are_first_and_what_is_no_number_is_last() -> None:
+    losses = {4: 0.5, 1: 0.5, 2: math.nan, 3: math.inf, 0: 0.7}
+    assert best(losses, 5) == [1, 4, 0, 3, 2]
 
 
 @given(st.integers(1, 40), st.integers(2, 4), st.integers(1, 6), st.integers(0, 99))
@@ -80,6 +82,24 @@ def test_asha_never_has_more_above_than_a_share_of_what_is_below(
         assert set(best(lower, len(lower) // factor)) <= set(upper) <= set(lower)
 
 
+def test_asha_decides_by_the_order_of_the_calls() -> None:
+    """By hand, η = 2: 1 is better than 0, then 2 and 3 come and 3 is second best of four."""
+    search = Asha(5, 1, 4, 2)
+    jobs = [search.next() for _ in range(2)]
+    assert jobs == [Job(0, 0, 1), Job(1, 0, 1)]
+    search.report(Job(0, 0, 1), 0.9)
+    assert search.next() == Job(2, 0, 1)  # one known loss: none is the best half of it
+    search.report(Job(1, 0, 1), 0.5)
+    assert search.next() == Job(1, 1, 2)
+    search.report(Job(2, 0, 1), 0.8)
+    assert search.next() == Job(3, 0, 1)  # of three, the best is promoted already
+    search.report(Job(3, 0, 1), 0.7)
+    assert search.next() == Job(3, 1, 2)
+    search.report(Job(1, 1, 2), 0.4)
+    search.report(Job(3, 1, 2), 0.3)
+    assert search.next() == Job(3, 2, 4)
+
+
 @pytest.mark.parametrize("make", SEARCHES)
 @pytest.mark.parametrize(("workers", "kills"), [(1, 0.5), (2, 0.1), (3, 0.5), (5, 0.1)])
 def test_no_trial_is_lost_with_its_worker(make: type, workers: int, kills: float) -> None:
@@ -87,6 +107,10 @@ def test_no_trial_is_lost_with_its_worker(make: type, workers: int, kills: float
         reported = run(make(30, 1, 9, 3), workers, seed, kills)
         assert len(set(reported)) == len(reported)
         assert {job.trial for job in reported if job.rung == 0} == set(range(30))
+
+
+@pytest.mark.parametrize("make", SEARCHES)
+def test_a_job_counts_once(make: type) -> None:
     search = make(4, 1, 9, 3)
     job = search.next()
     search.report(job, 0.1)
@@ -95,33 +119,3 @@ def test_no_trial_is_lost_with_its_worker(make: type, workers: int, kills: float
             again()
     with pytest.raises(ValueError, match="at least one trial, not 0"):
         make(0, 1, 9, 3)
-
-
-def test_each_range_has_its_ends_and_its_middle() -> None:
-    assert [Uniform(2.0, 4.0).at(place) for place in (0.0, 0.5, 1.0)] == [2.0, 3.0, 4.0]
-    span = LogUniform(0.01, 1.0)
-    assert [span.at(place) for place in (0.0, 0.5, 1.0)] == pytest.approx([0.01, 0.1, 1.0])
-    options = Choice(("a", "b", "c"))
-    assert [options.at(place) for place in (0.0, 0.34, 0.67, 1.0)] == ["a", "b", "c", "c"]
-    with pytest.raises(ValueError, match="0 < low ≤ high"):
-        LogUniform(0.0, 1.0)
-
-
-@given(st.integers(2, 200), st.data(), st.integers(0, 99))
-def test_each_row_is_judged_by_once_and_never_trained_on_then(
-    rows: int, data: st.DataObject, seed: int
-) -> None:
-    count = data.draw(st.integers(2, min(rows, 12)))
-    found = folds(rows, count, seed)
-    assert len(found) == count
-    judged = np.concatenate([held for _, held in found])
-    assert sorted(judged) == list(range(rows))
-    for train, held in found:
-        assert sorted([*train, *held]) == list(range(rows))
-        assert list(train) == sorted(train) and list(held) == sorted(held)
-    sizes = [len(held) for _, held in found]
-    assert max(sizes) - min(sizes) <= 1
-    again = folds(rows, count, seed)
-    assert all((a[1] == b[1]).all() for a, b in zip(found, again, strict=True))
-    with pytest.raises(ValueError, match=f"{rows} rows make 2 to {rows} folds, not"):
-        folds(rows, data.draw(st.sampled_from([0, 1, rows + 1])))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.search import promotions
 from helpers.lessons.search.algorithms.asha import Asha
-from helpers.lessons.search.algorithms.halving import RandomSearch, SuccessiveHalving
-from helpers.lessons.search.algorithms.promotions import Promotions, wrong_promotions
+from helpers.lessons.search.algorithms.halving import SuccessiveHalving
+from helpers.lessons.search.algorithms.promotions import Promotions, expected, wrong_promotions
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments.search_clock import Span, decisions, on_clock, speeds
 from helpers.lessons.search.experiments.search_models import Synthetic
 from helpers.lessons.search.experiments.search_processes import Search
-from helpers.lessons.search.experiments.search_promotions import counted, expected, share
 
 MADE = {
-    "random": lambda: RandomSearch(30, 9),
+    "random": lambda: SuccessiveHalving(30, 9, 9),
     "halving": lambda: SuccessiveHalving(30, 1, 9, 3),
     "asha": lambda: Asha(30, 1, 9, 3),
 }
@@ -61,15 +61,23 @@ def test_nobody_waits_with_asha_while_somebody_does_with_halving() -> None:
         return 1 - busy / (4 * max(span.end for span in spans))
 
     assert waited("asha") < waited("halving")
-    search = RandomSearch(1, 5)
+
+
+def test_a_search_that_is_stuck_is_told() -> None:
+    search = SuccessiveHalving(1, 5, 5)
     search.running.add(Job(9, 0, 5))  # it waits for somebody who is not there
     with pytest.raises(RuntimeError, match="All workers wait, and the search is not done"):
         on_clock(search, [1.0], by_trial, [5])
+
+
+def test_speeds_differ_by_so_much() -> None:
     drawn = speeds(200, 4.0, 1)
     assert drawn == speeds(200, 4.0, 1) != speeds(200, 4.0, 2)
-    assert 1 <= min(drawn) < 1.1 and 3.6 < max(drawn) <= 4 and speeds(3, 1.0) == [1.0] * 3
-    with pytest.raises(ValueError, match="There is 1 worker or more"):
-        speeds(3, 0.5)
+    assert min(drawn) < 1.1 and max(drawn) > 3.6 and all(1 <= each <= 4 for each in drawn)
+    assert speeds(3, 1.0) == [1.0, 1.0, 1.0]
+    for workers, spread in ((0, 4.0), (3, 0.5)):
+        with pytest.raises(ValueError, match="There is 1 worker or more"):
+            speeds(workers, spread)
 
 
 # --- wrong promotions -----------------------------------------------------------------------------
@@ -86,25 +94,22 @@ def test_who_would_not_have_gone_on_is_counted_by_hand() -> None:
         wrong_promotions(early, patient[:1])
 
 
-def test_the_share_of_wrong_promotions_falls_as_the_paper_says() -> None:
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_share_of_wrong_promotions_falls_as_the_paper_says(workers: int) -> None:
     """Li et al. (2020): about √n by mistake, so a share that falls. More seeds where n is small."""
     found = [
-        share(trials, 4, lambda seed: Synthetic(seed).loss, range(seeds))
-        for trials, seeds in ((27, 60), (243, 12), (2187, 4))
+        (trials, *promotions(trials, workers, lambda seed: Synthetic(seed).loss, range(seeds)))
+        for trials, seeds in ((27, 60), (243, 12))
     ]
-    few, more, most = found
-    assert few.share > more.share > most.share > 0
-    for each in found:
-        wrong, part = expected(each.trials)
-        assert 0.15 * wrong < each.wrong < wrong
-        assert each.share < part
-    # Nine times as many trials: three times as many by mistake, not nine times; a third the share.
-    assert 2 < most.wrong / more.wrong < 5
-    assert 1.8 < more.share / most.share < 4.5
+    for trials, promoted, wrong in found:
+        most, part = expected(trials)
+        assert 0.15 * most < wrong < most and wrong / promoted < part
+    (_, promoted, few), (_, more_promoted, more) = found
+    assert few / promoted > more / more_promoted > 0
 
 
 def test_who_comes_best_first_is_never_promoted_by_mistake() -> None:
     """Trials in the order of their losses, one worker: the best so far are the best of all."""
-    assert counted(27, 1, lambda job: float(job.trial))[0] == (9, 0)
-    worst_first = counted(27, 1, by_trial)[0]
-    assert worst_first.wrong == worst_first.promoted - 9 > 9
+    assert promotions(27, 1, lambda seed: lambda job: float(job.trial), [0]) == (9, 0)
+    promoted, wrong = promotions(27, 1, lambda seed: by_trial, [0])
+    assert wrong == promoted - 9 > 9

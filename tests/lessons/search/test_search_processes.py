@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import _thread
-import math
 import multiprocessing
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,12 @@ import psutil
 import pytest
 import torch
 
+from benchmarks.search import killed
 from helpers.lessons.search.algorithms.asha import Asha
-from helpers.lessons.search.algorithms.halving import RandomSearch, SuccessiveHalving, top
+from helpers.lessons.search.algorithms.halving import SuccessiveHalving
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments import search_clock
-from helpers.lessons.search.experiments.search_kills import killed
+from helpers.lessons.search.experiments.crew import ended
 from helpers.lessons.search.experiments.search_models import Models, Synthetic
 from helpers.lessons.search.experiments.search_processes import (
     SearchFailed,
@@ -37,11 +37,23 @@ Trained = tuple[float, Any]
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     """No worker and no descriptor more than there were, but for the fork server's."""
-    on_processes(RandomSearch(1, 5), Synthetic().train, 1)
+    on_processes(SuccessiveHalving(1, 5, 5), Synthetic().train, 1)
     files = psutil.Process().num_fds()
     yield
     assert not multiprocessing.active_children()
     assert psutil.Process().num_fds() <= files
+
+
+def at_first(mark: Path, do: Callable[[], Any], when: Callable[[Job], bool]) -> Any:
+    """Training in which something is done at the first such job: a closure, as from a cell."""
+
+    def train(job: Job, state: Any) -> Trained:
+        if when(job) and not mark.exists():
+            mark.touch()
+            do()
+        return float(job.trial), None
+
+    return train
 
 
 def test_the_same_losses_as_alone() -> None:
@@ -49,11 +61,11 @@ def test_the_same_losses_as_alone() -> None:
     run = on_processes(SuccessiveHalving(9, 5, 15), models.train, 2)
     alone = SuccessiveHalving(9, 5, 15)
     search_clock.on_clock(alone, [1.0], models.loss, alone.resources)
-    assert run.losses == alone.losses and run.top(3) == top(alone.losses, 3)
+    assert run.losses == alone.losses
     assert len(run.reports) == 12 and not run.gone and run.kills == 0
     assert {report.worker for report in run.reports} <= {0, 1}
     assert all(0 <= report.begin < report.end <= run.seconds for report in run.reports)
-    for trial in run.top(3):
+    for trial in run.losses[1]:
         assert torch.equal(run.states[trial], models.train(Job(trial, 1, 15))[1])
 
 
@@ -72,33 +84,36 @@ def test_a_log_replayed_decides_again() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize(("make", "waits"), [(SuccessiveHalving, True), (Asha, False)])
 def test_no_trial_is_lost_and_none_counts_twice(make: Any, waits: bool) -> None:
-    found = killed(lambda: make(27, 20, 180), Models().train, waits, 30)
+    found = killed(lambda: make(27, 20, 180), waits, 30)
     assert found.kills == 30 and found.searches >= 1
     assert (found.lost, found.twice, found.other, found.left) == (0, 0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("number", "limit", "why"),
-    [
-        (signal.SIGSEGV, None, "killed by SIGSEGV"),
-        pytest.param(
-            signal.SIGSTOP, 8.0, "ended, without an answer for 8 s,", marks=pytest.mark.thorough
-        ),
-    ],
-)
-def test_a_worker_that_dies_or_hangs_is_named_and_replaced(
-    number: int, limit: float | None, why: str, tmp_path: Path
-) -> None:
-    def train(job: Job, state: Any) -> Trained:  # a closure, as from a cell
-        if job.trial == 1 and not (tmp_path / "mark").exists():
-            (tmp_path / "mark").touch()
-            os.kill(os.getpid(), number)
-        return float(job.trial), None
-
-    run = on_processes(RandomSearch(3, 5), train, 1, job_timeout=limit)
+def test_a_worker_that_dies_is_named_and_replaced(tmp_path: Path) -> None:
+    die = lambda: os.kill(os.getpid(), signal.SIGSEGV)  # noqa: E731
+    train = at_first(tmp_path / "mark", die, lambda job: job.trial == 1)
+    run = on_processes(SuccessiveHalving(3, 5, 5), train, 1)
     (gone,) = run.gone
-    assert (gone.worker, gone.job, gone.why) == (0, Job(1, 0, 5), why)
+    assert (gone.worker, gone.job, gone.why) == (0, Job(1, 0, 5), "killed by SIGSEGV")
     assert [report.worker for report in run.reports] == [0, 1, 1]
+
+
+@pytest.mark.thorough
+def test_an_idle_worker_that_dies_is_replaced(tmp_path: Path) -> None:
+    """Two of three have nothing to do while the last job runs, which ends them."""
+
+    def kill_others() -> None:
+        server = psutil.Process(os.getppid())
+        before = set(server.children())
+        for other in before - {psutil.Process()}:
+            other.kill()
+        while len(set(server.children()) - before) < 2:
+            time.sleep(0.01)
+
+    train = at_first(tmp_path / "mark", kill_others, lambda job: job.rung == 1)
+    run = on_processes(SuccessiveHalving(3, 1, 3), train, 3)
+    assert [(gone.job, gone.why) for gone in run.gone] == [(None, "killed by SIGKILL")] * 2
+    assert [len(known) for known in run.losses] == [3, 1]
 
 
 def raises(job: Job, state: Any) -> Trained:
@@ -114,24 +129,23 @@ def hangs(job: Job, state: Any) -> Trained:
         time.sleep(1)
 
 
-FAILED = r"(?s)Worker 0 failed in trial 0 on rung 0 \(5 steps\): RuntimeError: no luck .*in raises"
-LATE = r"within 0\.5 s: worker 0 has been at trial 0 on rung 0 \(5 steps\) for"
-
-
 @pytest.mark.parametrize(
-    ("train", "limits", "error", "says"),
+    ("train", "says"),
     [
-        (raises, {}, SearchFailed, FAILED),
-        (dies, {}, SearchFailed, "ended by itself with exit code 7 in trial 0 on"),
-        (hangs, {"job_timeout": 0.2}, SearchFailed, r"was ended, without an answer for 0\.2 s"),
-        (hangs, {"timeout": 0.5}, SearchTimeout, LATE),
+        (raises, r"(?s)Worker 0 failed in trial 0 on rung 0 \(5 steps\): RuntimeError: no "
+                 r"luck with 0.*in raises"),
+        (dies, "ended by itself with exit code 7 in trial 0 on"),
     ],
-)
-def test_training_that_cannot_go_on_ends_the_search(
-    train: Any, limits: dict[str, float], error: type, says: str
-) -> None:
-    with pytest.raises(error, match=says):
-        on_processes(RandomSearch(1, 5), train, 1, **limits)
+)  # fmt: skip
+def test_training_that_cannot_go_on_ends_the_search(train: Any, says: str) -> None:
+    with pytest.raises(SearchFailed, match=says):
+        on_processes(SuccessiveHalving(1, 5, 5), train, 1)
+
+
+def test_a_search_that_takes_too_long_is_ended() -> None:
+    said = r"within 0\.5 s: worker 0 has been at trial 0 on rung 0 \(5 steps\) for"
+    with pytest.raises(SearchTimeout, match=said):
+        on_processes(SuccessiveHalving(1, 5, 5), hangs, 1, timeout=0.5)
 
 
 @pytest.mark.thorough
@@ -149,20 +163,24 @@ def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        on_processes(RandomSearch(500, 5), train, 2)
+        on_processes(SuccessiveHalving(500, 5, 5), train, 2)
     thread.join()
     assert not any(psutil.pid_exists(int(each.name)) for each in tmp_path.iterdir())
 
 
 def test_what_cannot_be_is_told() -> None:
-    search, train, lock = RandomSearch(1, 5), Synthetic().train, threading.Lock()
+    search, train, lock = SuccessiveHalving(1, 5, 5), Synthetic().train, threading.Lock()
     with pytest.raises(ValueError, match="1 worker or more, not 0"):
         on_processes(search, train, 0)
-    for seconds in ({"timeout": 0}, {"job_timeout": math.nan}):
-        with pytest.raises(ValueError, match="seconds above 0"):
-            on_processes(search, train, 1, **seconds)
+    with pytest.raises(ValueError, match="seconds above 0"):
+        on_processes(search, train, 1, timeout=0)
     with pytest.raises(TypeError, match="cannot be sent to workers"):
         on_processes(search, lambda job, state: (lock, None), 1)
     search.running.add(Job(9, 0, 5))  # it waits for somebody who is not there
     with pytest.raises(SearchFailed, match="All workers wait, and the search is not done"):
         on_processes(search, train, 1)
+
+
+def test_how_a_process_ended_in_words() -> None:
+    assert ended(0) == "ended by itself with exit code 0"
+    assert ended(-9) == "killed by SIGKILL"

@@ -22,20 +22,26 @@ SPANS = [
 PAIR: dict[str, Any] = {"waits": SuccessiveHalving, "does not": Asha}
 
 
-def test_every_figure_says_what_it_shows(shown: Any) -> None:
-    said = shown(view)
+def test_idle_time_is_what_no_job_fills() -> None:
+    assert view.duration(SPANS) == 4.0
+    assert view.idle(SPANS, 2) == pytest.approx(3 / 8)
+    assert view.idle(SPANS[:1], 1) == 0.0
+
+
+def test_every_figure_says_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[tuple[str, str]] = []
+    monkeypatch.setattr(view, "show", lambda figure, caption, alt: said.append((caption, alt)))
     view.show_drawn({0: (0.1, 2.5), 1: (1.0, 1.5), 2: (3.0, float("inf"))}, 20)
-    assert "After 20 steps 2 of 3 trials are hardly better" in said[-1].caption
-    assert "from 0.1 to 3, of 3 trials: the least, 1.5, at 1, and 1 without" in said[-1].alt
+    assert "After 20 steps 2 of 3 trials are hardly better" in said[-1][0]
+    assert "logarithmic, 3 trials: the least, 1.5, at 1; 1 without a finite one" in said[-1][1]
     view.show_searches({"one": SPANS, "two": SPANS[:2]}, "S.")
-    assert "one: 3 jobs, over after 4 s, workers idle for 38 % of it" in said[-1].alt
-    assert "two: 2 jobs, over after 2 s, workers idle for 25 % of it" in said[-1].alt
+    assert "one: 3 jobs, over after 4 s, workers idle for 38 % of it" in said[-1][1]
+    assert "two: 2 jobs, over after 2 s, workers idle for 25 % of it" in said[-1][1]
     view.show_wrong({1: [(9, 0.5), (81, 0.2)]}, [(9, 1.0), (81, 1 / 3)])
-    assert "falls whatever the number of workers, from 50 to 20 % with 1" in said[-1].caption
-    assert "1 worker: 50 % of n = 9, 20 % of n = 81" in said[-1].alt
-    view.show_chosen([Chosen(1, 0.9, 0.9, 0.0), Chosen(27, 0.96, 0.93, 0.0)])
-    assert "96.0 % on them and 93.0 % on others, 3.0 points of flattery" in said[-1].caption
-    assert "best of 27: 96.0 and 93.0 %" in said[-1].alt
+    assert "from 9 to 81 trials: from 50 to 20 % with 1 worker" in said[-1][0]
+    view.show_chosen([Chosen(1, 0.9, 0.9), Chosen(27, 0.96, 0.93)])
+    assert "96.0 % on them and 93.0 % on others, 3.0 points of flattery" in said[-1][0]
+    assert "best of 27: 96.0 and 93.0 %" in said[-1][1]
 
 
 def test_the_widget_says_what_the_clock_gives() -> None:
@@ -65,3 +71,23 @@ def test_the_lessons_answer_names_what_the_clock_gives(
     found = search_knobs.outcomes(PAIR, workers, spread, 3, 0.5, 81)
     times = [round(view.duration(each.spans), 1) for each in found.values()]
     assert times == [waits, does_not]
+
+
+@pytest.mark.thorough
+def test_asha_is_over_first_from_so_many_workers_on() -> None:
+    def times(workers: int, spread: float) -> list[float]:
+        found = search_knobs.outcomes(PAIR, workers, spread, 3, 0.5, 81)
+        return [view.duration(each.spans) for each in found.values()]
+
+    for spread, first in ((4, 32), (16, 16)):
+        for workers in (1, 2, 4, 8, 16, 32, 64):
+            waits, does_not = times(workers, spread)
+            assert (does_not < waits) == (workers >= first)
+    assert all(one <= two for one, two in (times(w, 1) for w in (1, 2, 4, 8, 16, 32, 64)))
+
+
+@pytest.mark.thorough
+def test_noise_moves_wrong_promotions_by_luck_alone() -> None:
+    noises = (0.0, 0.5, 1.0, 2.0)
+    one = [search_knobs.outcomes(PAIR, 8, 4, 3, noise, 81)["does not"].wrong for noise in noises]
+    assert [round(100 * share) for share in one] == [31, 25, 21, 18]

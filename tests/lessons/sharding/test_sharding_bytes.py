@@ -47,7 +47,7 @@ def steps(comm: Comm, kind: str, stage: int, tied: bool = False) -> dict:
         "parameters": parameters,
         "rows": rows,
         "peak": model.peak,
-        "tied": 0 if model.root is None else model.root.flats[0].length,
+        "tied": 0 if model.root is None else model.root.length,
     }
 
 

@@ -29,7 +29,6 @@ def both(comm: Comm, optimizer: str) -> dict:
     for name in ("ours", "theirs"):
         torch.manual_seed(comm.rank)
         dense = transformer(16, 12, 2, 2, 6, seed=None)
-        dense[1].mlp.up.requires_grad_(False)
         make = OPTIMIZERS[optimizer]
         if name == "ours":
             model: Sharded | TorchSharded = Sharded(dense, comm, make, 3)

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, mse_loss
+from torch.nn.functional import conv2d, mse_loss
 
 import helpers
 from helpers.lessons.messages.algorithms.collectives import chunk_bounds
 from helpers.lessons.splitting.algorithms import partly_connected as pc
-from helpers.lessons.splitting.algorithms.halo_split import HaloSplit
+from helpers.lessons.splitting.algorithms.halo_split import add_halo
 from helpers.lessons.splitting.algorithms.model_split import LayerSplit
 from helpers.lessons.splitting.algorithms.vertical_split import VerticalSplit
 from helpers.lessons.splitting.algorithms.wave import Wave
@@ -25,7 +25,6 @@ from helpers.lessons.splitting.experiments.transformer import text, token_loss, 
 
 SIZES, STEPS, ROWS = [1, 2, 3, 5], 5, 7
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
-WIDTHS = (9, 11, 11, 4)  # of the levels of partly connected networks
 Named = dict[str, Tensor]
 Record = list[tuple[float, Named]]  # for each step the loss and the gradients by name
 optimizers = {
@@ -86,34 +85,6 @@ def recurrent(kind: str) -> DeepRecurrent:
     return DeepRecurrent(layers, nn.Linear(6, 3, dtype=torch.float64))
 
 
-def masks(shuffled: bool) -> list[np.ndarray]:
-    """Local connections, two units to each side; shuffled: the units numbered at random."""
-    found = [pc.band(above, below, 2) for below, above in pairwise(WIDTHS)]
-    if shuffled:
-        random = np.random.default_rng(3)
-        orders = [random.permutation(width) for width in WIDTHS]
-        found = [m[np.ix_(orders[i + 1], orders[i])] for i, m in enumerate(found)]
-    return found
-
-
-def partly(shuffled: bool) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for mask in masks(shuffled):
-        layers += [pc.PartlyConnected(mask, torch.float64), nn.Tanh()]
-    layers[0].bias.requires_grad_(False)
-    return nn.Sequential(*layers[:-1])
-
-
-def convolutional() -> nn.Sequential:
-    """Convolutions of 3 and 5 rows; the inner two share their weights."""
-    layers: list[Any] = [nn.Conv2d(2, 4, 3, padding=1), nn.ReLU()]
-    for _ in range(2):
-        layers += [nn.Conv2d(4, 4, (5, 3), padding=(2, 1)), nn.Tanh()]
-    layers[4].weight = layers[2].weight
-    layers[0].bias.requires_grad_(False)
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(4 * 13 * 6, 3)).double()
-
-
 def numbers(step: int, *shapes: tuple[int, ...]) -> tuple[Tensor, ...]:
     generator = torch.Generator().manual_seed(step)
     return tuple(torch.randn(*s, generator=generator, dtype=torch.float64) for s in shapes)
@@ -123,35 +94,7 @@ def batch(*shapes: tuple[int, ...]) -> Callable[[int], Any]:
     return lambda step: numbers(step, *shapes)
 
 
-def pictures(step: int) -> tuple[Tensor, Tensor]:
-    (x,) = numbers(step, (3, 2, 13, 6))
-    return x, torch.randint(3, (3,), generator=torch.Generator().manual_seed(step))
-
-
 # --- splits ---------------------------------------------------------------------------------------
-
-
-def owners_of(how: str, ranks: int) -> list[np.ndarray]:
-    if how == "in blocks":
-        return pc.block_owners(WIDTHS, ranks)
-    if how == "sorted":
-        return pc.spectral_owners(masks(shuffled=True), ranks)
-    random = np.random.default_rng(ranks)  # every level in its own way, rank 0 with nothing at some
-    return [random.integers(min(ranks - 1, level % 2), ranks, w) for level, w in enumerate(WIDTHS)]
-
-
-def by_units(how: str) -> Split:
-    return Split(
-        partial(partly, how == "sorted"),
-        lambda comm, model: pc.UnitSplit(comm, model, owners_of(how, comm.size)),
-        batch((ROWS, WIDTHS[0]), (ROWS, WIDTHS[-1])),
-        part=_units,
-    )
-
-
-def _units(split: pc.UnitSplit, name: str, whole: Tensor) -> Tensor:
-    layer = split.layers[int(name.partition(".")[0])]
-    return whole[layer.units][:, layer.needed] if whole.ndim == 2 else whole[layer.units]
 
 
 def vertical(model: Callable[[], Any], outputs: int, how: str) -> Split:
@@ -180,8 +123,6 @@ SPLITS = {
     ),
     **{f"{how}, {name}": vertical(*MODELS[name], how) for how in ("columns", "rows")
        for name in MODELS},
-    **{f"units {how}": by_units(how) for how in ("in blocks", "sorted", "anyhow")},
-    "rows of pictures": Split(convolutional, HaloSplit, pictures, cross_entropy),
     **{f"wave, {kind}": by_wave(kind, chunks)
        for kind, chunks in (("rnn", 4), ("gru", 1), ("lstm", 3), ("tied", 4))},
 }  # fmt: skip
@@ -196,7 +137,7 @@ def named_in(split: Any, model: nn.Module) -> list[tuple[str, nn.Parameter]]:
     """A rank's parameters, by their names in the whole model."""
     if isinstance(split, IN_STEPS):
         return list(split.names.items())
-    held = model if split is model or isinstance(split, HaloSplit) else split.layers
+    held = model if split is model else split.layers
     return list(held.named_parameters(remove_duplicate=False))
 
 
@@ -216,8 +157,6 @@ def train(way: Split, split: Any, model: nn.Module, kind: str, clear: bool = Tru
             loss = way.loss(split(inputs.clone()), targets)
             loss.backward()
             value = loss.item()
-        if isinstance(split, HaloSplit):
-            split.finish()
         record.append((value, gradients(named)))
         optimizer.step()
     return record
@@ -261,10 +200,10 @@ def test_gradients_are_added_to_those_that_are_there(engine: str) -> None:
     helpers.run(every_split, "sgd", names, False, ranks=3, engine=engine)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_every_rank_has_the_whole_gradient_of_the_inputs(size: int) -> None:
-    def job(comm: Any, way: Split) -> None:
-        found = []
+def of_inputs(comm: Any, names: list[str]) -> None:
+    """Inputs that learn, the same on every rank: each has their whole gradient."""
+    for name in names:
+        way, found = SPLITS[name], []
         for cut in (way.cut, lambda comm, model: model):
             inputs = way.batch(0)[0].requires_grad_()
             torch.manual_seed(0)
@@ -272,8 +211,30 @@ def test_every_rank_has_the_whole_gradient_of_the_inputs(size: int) -> None:
             found.append(inputs.grad)
         torch.testing.assert_close(*found, **CLOSE)
 
-    for name in ("columns, plain", "rows, plain", "units anyhow", "rows of pictures"):
-        helpers.run(job, SPLITS[name], ranks=size, engine="virtual")
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_rank_has_the_whole_gradient_of_the_inputs(size: int) -> None:
+    names = ["columns, plain", "rows, plain"]
+    helpers.run(of_inputs, names, ranks=size, engine="virtual")
+
+
+def filtered(comm: Any, pictures: Tensor, kernel: Tensor) -> list[Tensor]:
+    """This rank's rows of a convolution, and of its pictures' gradient."""
+    start, stop = chunk_bounds(pictures.shape[2], comm.size)[comm.rank]
+    mine = pictures[:, :, start:stop].requires_grad_()
+    out = conv2d(add_halo(comm, mine, 2), kernel, padding=(0, 1))
+    out.square().sum().backward()
+    return [out.detach(), mine.grad]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_rows_with_a_halo_are_convolved_as_the_whole_picture(size: int) -> None:
+    pictures, kernel = numbers(0, (3, 2, 13, 6), (4, 2, 5, 3))
+    found = helpers.run(filtered, pictures, kernel, ranks=size, engine="virtual")
+    whole = conv2d(pictures.requires_grad_(), kernel, padding=(2, 1))
+    whole.square().sum().backward()
+    for parts, wanted in zip(zip(*found, strict=True), (whole, pictures.grad), strict=True):
+        torch.testing.assert_close(torch.cat(parts, 2), wanted, **CLOSE)
 
 
 # --- what is sent ---------------------------------------------------------------------------------
@@ -306,15 +267,6 @@ def test_a_vertical_split_sends_every_activation(how: str) -> None:
     assert sent(make, inputs, backward=True) == [gathered * ROWS * 2 * 3 * 8] * 3
 
 
-@pytest.mark.parametrize("how", ["sorted", "anyhow"])
-def test_a_split_by_units_sends_what_crosses(how: str) -> None:
-    way, owners = SPLITS[f"units {how}"], owners_of(how, 3)
-    crossing = crossings(masks(how == "sorted"), owners)
-    last = 2 * WIDTHS[-1]  # and the outputs to every rank
-    found = sent(lambda comm: way.cut(comm, way.model()), way.batch(0)[0], backward=False)
-    assert sum(found) == (crossing + last) * ROWS * 8
-
-
 def crossings(between: list[np.ndarray], owners: list[np.ndarray]) -> int:
     """The values that cross in all layers."""
     return sum(
@@ -337,6 +289,15 @@ def test_the_spectral_split_crosses_little_and_is_balanced(ranks: int, seed: int
     assert crossings(local, owners) == 3 * 2 * (ranks - 1) < crossings(local, by_number)
 
 
+def test_crossings_of_connections() -> None:
+    assert pc.crossings([(0, 0), (0, 1)], below=[0], above=[1, 1]) == 1
+    assert pc.crossings([(0, 0), (0, 0), (1, 0), (1, 2)], [0, 1], [1, 1, 2]) == 2
+    assert pc.crossings([], [0], [1]) == 0
+    for pair in ((1, 0), (0, 2), (-1, 0), (0, -1)):
+        with pytest.raises(ValueError, match="no connection from unit"):
+            pc.crossings([pair], [0], [1, 1])
+
+
 # --- what cannot be split -------------------------------------------------------------------------
 
 
@@ -344,12 +305,9 @@ def test_the_spectral_split_crosses_little_and_is_balanced(ranks: int, seed: int
     ("cut", "layers", "says"),
     [
         (partial(VerticalSplit, how="rows"), [nn.LayerNorm(2)], "Layer 0 is a LayerNorm"),
-        (lambda comm, model: pc.UnitSplit(comm, model, []), [nn.Linear(2, 2)], "is a Linear"),
-        (HaloSplit, [nn.Conv2d(1, 1, 3)], "does not keep its rows"),
-        (HaloSplit, [nn.Conv2d(1, 1, 3, padding=1, stride=2)], "does not keep its rows"),
         (
-            lambda comm, model: HaloSplit(comm, model)(torch.ones(1, 1, 3, 6)),
-            [nn.Conv2d(1, 1, 5, padding=2)], "1 rows and has to lend 2: take fewer ranks",
+            lambda comm, model: add_halo(comm, torch.ones(1, 1, 1, 6), 2),
+            [], "1 rows and has to lend 2: take fewer ranks",
         ),
         (
             lambda comm, model: by_wave("rnn", 12).cut(comm, recurrent("rnn")).step(

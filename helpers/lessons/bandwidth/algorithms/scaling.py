@@ -8,14 +8,12 @@ section 5.1). The α–β model of lesson 02 turns bytes into seconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from helpers.lessons.messages.algorithms.cost_model import predicted_seconds
-
-StepSeconds = Callable[[int], float]
 
 
 def ring_speedup(
@@ -40,14 +38,6 @@ def server_seconds(
     with N/S of the bytes, or the workers', with all of them once. latency: of a message, in s.
     """
     return 2 * (latency + max(workers / servers, 1) * nbytes / bandwidth)
-
-
-def best_workers(step: StepSeconds, candidates: Iterable[int]) -> int:
-    """The number of workers with the quickest step, the least of them where several are.
-
-    step: seconds of one step on a batch of the same size, whoever shares it.
-    """
-    return min(candidates, key=lambda workers: (step(workers), workers))
 
 
 class StepFit(NamedTuple):

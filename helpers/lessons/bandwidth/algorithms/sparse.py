@@ -46,11 +46,3 @@ def merged(rows: list[Tensor], values: list[Tensor]) -> tuple[Tensor, Tensor]:
     union, places = torch.cat(rows).unique(return_inverse=True)
     sums = torch.zeros(len(union), values[0].shape[1], dtype=values[0].dtype)
     return union, sums.index_add_(0, places, torch.cat(values))
-
-
-def rows_touched(table: int, batch: int) -> float:
-    """How many different rows of a table `batch` draws of a row touch, all being as likely.
-
-    Example: rows_touched(1_000_000, 1000) is 999.5.
-    """
-    return float(table * (1 - (1 - 1 / table) ** batch))

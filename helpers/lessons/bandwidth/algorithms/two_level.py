@@ -30,7 +30,7 @@ def all_reduce_two_level(comm: Comm, tensor: Tensor) -> Tensor:
     The ranks of a host reduce-scatter, so that each owns a part of the host's sum. The owners of
     one part, one on each host, sum it round a ring of their own. Then each host's ranks gather all
     parts. A rank that the other hosts have no counterpart for adds through a neighbour.
-    Each link carries 2(H − 1)/H of the tensor each way, on H hosts (`link_bytes`).
+    Each link carries 2(H − 1)/H of the tensor each way, on H hosts.
     """
     flat = flat_view(tensor)
     beside, width = comm.host_ranks, min(Counter(comm.hosts).values())
@@ -61,11 +61,6 @@ def counterparts(hosts: Sequence[int], place: int) -> list[int]:
     for host in sorted(set(hosts)):
         found.append([rank for rank, its in enumerate(hosts) if its == host][place])
     return found
-
-
-def link_bytes(nbytes: float, hosts: int) -> float:
-    """Bytes over each host's link, in each direction, where H divides every owner's part."""
-    return 2 * (hosts - 1) / hosts * nbytes
 
 
 def two_level_seconds(

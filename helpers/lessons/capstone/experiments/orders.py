@@ -1,4 +1,4 @@
-"""Whether the settings agree on the order of the ways, and what turned it where they do not.
+"""Whether the settings agree on the order of the ways, and what a time to the target is made of.
 
 Time to the target is a product: how many gradients a way needs, times what a gradient takes it. A
 setting changes both, and not for all ways alike.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from itertools import permutations
 from statistics import mean, median
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from helpers.lessons.capstone.experiments.race import Table, run_of, tables
 
 Compare = Callable[[list[float], list[float]], tuple[float, float, float, float]]
 Results = Mapping[str, tuple[Table, Table]]  # by setting: seconds to the target, and ends
+MEASURES = (("time to the target", 0, median), ("error at the end", 1, mean))
 
 
 def needed(book: Logbook, setting: str) -> Table:
@@ -66,63 +66,47 @@ def factors(times: Table, shares: Table) -> dict[str, Factors]:
     }
 
 
-@dataclass(frozen=True)
-class Turned:
-    """Two ways in another order in one setting than in another: `a` before `b` in `here`, and
-    behind it `there`.
-
-    gradients, seconds: of `b`, as a multiple of `a`'s, here and there: gradients needed, and what
-    one takes. sure: whether the difference of times differs from 0 in both.
-    """
-
-    a: str
-    b: str
-    here: str
-    there: str
-    gradients: tuple[float, float]
-    seconds: tuple[float, float]
-    sure: bool
-
-    @property
-    def both_arrive(self) -> bool:
-        """Whether both have factors in both settings."""
-        return all(0 < ratio < math.inf for ratio in self.gradients)
-
-    @property
-    def by_gradients(self) -> bool:
-        """Whether gradients changed more than what one takes did."""
-        before, after = self.gradients
-        return abs(math.log(after / before)) > abs(math.log(self.seconds[1] / self.seconds[0]))
-
-
 def order(table: Table, worth: Callable[[Sequence[float]], float]) -> list[str]:
     """The ways from the smallest on."""
     return sorted(table, key=lambda way: worth(table[way]))
 
 
-def turned(results: Results, shares: Mapping[str, Table], compare: Compare) -> list[Turned]:
-    """Each pair of ways whose times are in different orders in two settings, once: with the
-    settings in which the difference is surest. Pairs of equal medians have no order."""
-    made = {name: factors(times, shares[name]) for name, (times, _) in results.items()}
-    found: dict[tuple[str, str], Turned] = {}
-    for here, there in combinations(results, 2):
-        times, others = results[here][0], results[there][0]
-        for a, b in combinations([way for way in times if way in others], 2):
-            first, second = (a, b) if median(times[a]) <= median(times[b]) else (b, a)
-            if median(times[first]) == median(times[second]):
-                continue
-            if not median(others[second]) < median(others[first]):
-                continue
-            sure = all(differs(of[first], of[second], compare) for of in (times, others))
-            one = [made[name][first] for name in (here, there)]
-            other = [made[name][second] for name in (here, there)]
-            gradients = [y.gradients / x.gradients for x, y in zip(one, other, strict=True)]
-            seconds = [y.pace / x.pace for x, y in zip(one, other, strict=True)]
-            new = Turned(first, second, here, there, (gradients[0], gradients[1]),
-                         (seconds[0], seconds[1]), sure)  # fmt: skip
-            if (a, b) not in found or (sure and not found[a, b].sure):
-                found[a, b] = new
-    return list(found.values())
+def orders_of(results: Results) -> list[list[str]]:
+    """Rows of a table: what is ordered, the setting, and the ways from the first on."""
+    return [
+        [what, name, ", ".join(order(both[part], worth))]
+        for what, part, worth in MEASURES
+        for name, both in results.items()
+    ]
+
+
+def agreement(results: Results, compare: Compare) -> list[str]:
+    """Sentences for the report: which pairs of ways are in another order in another setting."""
+    if len(results) < 2:
+        return ["Fewer than two settings have run: there is nothing to compare yet."]
+    said = []
+    for what, part, worth in MEASURES:
+        sure: dict[frozenset[str], str] = {}
+        found: dict[frozenset[str], str] = {}
+        for here, there in permutations(results, 2):
+            one, other = results[here][part], results[there][part]
+            for a, b in permutations([way for way in one if way in other], 2):
+                pair = frozenset((a, b))
+                if worth(one[a]) < worth(one[b]) and worth(other[b]) < worth(other[a]):
+                    found.setdefault(pair, f"{a} and {b}")
+                    if all(differs(of[a], of[b], compare) for of in (one, other)):
+                        sure.setdefault(pair, f"{a} before {b} in {here}, and behind it in {there}")
+        if not found:
+            said.append(f"By the {what} the settings agree.")
+            continue
+        if sure:
+            turns = "; ".join(sure.values())
+            said.append(f"By the {what} the settings do not agree. Surely: {turns}.")
+        else:
+            said.append(f"By the {what} no order turns surely between two settings.")
+        if rest := [words for pair, words in found.items() if pair not in sure]:
+            said.append(f"Turned, but not told apart in one of the two: {'; '.join(rest)}.")
+    return said
 
 
 def differs(a: list[float], b: list[float], compare: Compare) -> bool:
@@ -135,81 +119,3 @@ def differs(a: list[float], b: list[float], compare: Compare) -> bool:
         _, low, high, _ = compare(a, b)
         return low > 0 or high < 0
     return sorted(arrived) == [0, len(a)]
-
-
-def agreement(results: Results, shares: Mapping[str, Table], compare: Compare) -> list[str]:
-    """Sentences for the report: each setting's order, and why they differ where they do."""
-    settings = list(results)
-    if len(settings) < 2:
-        return ["Fewer than two settings have run: there is nothing to compare yet."]
-    said = []
-    for what, part, worth in (
-        ("By time to the target", 0, median),
-        ("By the error at the end", 1, mean),
-    ):
-        orders = {tuple(order(results[name][part], worth)) for name in settings}
-        said.append(f"{what} the settings {'agree' if len(orders) == 1 else 'do not agree'}.")
-    changed = turned(results, shares, compare)
-    sure = [pair for pair in changed if pair.sure]
-    said += _lost([pair for pair in sure if not pair.both_arrive])
-    said += [_why(pair) for pair in sure if pair.both_arrive]
-    open_ones = [f"{pair.a} and {pair.b}" for pair in changed if not pair.sure]
-    if open_ones:
-        said.append(
-            "In another order, but not told apart in at least one of the settings: "
-            f"{'; '.join(open_ones)}."
-        )
-    said.append(_ends(results, compare))
-    return said
-
-
-def orders_of(results: Results) -> list[list[str]]:
-    """Rows of a table: what is ordered, the setting, and the ways from the first on."""
-    rows = []
-    for what, part, worth in (("time to the target", 0, median), ("error at the end", 1, mean)):
-        for name, both in results.items():
-            rows.append([what, name, ", ".join(order(both[part], worth))])
-    return rows
-
-
-def _lost(pairs: Sequence[Turned]) -> list[str]:
-    """One sentence for each way that arrives in one setting and not in another."""
-    found: dict[tuple[str, str, str], list[str]] = {}
-    for pair in pairs:
-        at_first = not 0 < pair.gradients[0] < math.inf
-        where = (pair.here, pair.there) if at_first else (pair.there, pair.here)
-        ratio = pair.gradients[0] if at_first else pair.gradients[1]
-        lost, other = (pair.b, pair.a) if ratio else (pair.a, pair.b)
-        found.setdefault((lost, *where), []).append(other)
-    return [
-        f"{lost} does not arrive in {where}, and so is behind {', '.join(others)} there; in "
-        f"{elsewhere} it is before."
-        for (lost, where, elsewhere), others in found.items()
-    ]
-
-
-def _why(pair: Turned) -> str:
-    """What turned a pair round."""
-    a, b, here, there = pair.a, pair.b, pair.here, pair.there
-    said = f"{a} is before {b} in {here}, and behind it in {there}"
-    by = "number of gradients" if pair.by_gradients else "time of a gradient"
-    return (
-        f"{said}. {b.capitalize()} needs {pair.gradients[0]:.2f} times the gradients of {a} in "
-        f"{here} and {pair.gradients[1]:.2f} times in {there}; each takes {pair.seconds[0]:.2f} "
-        f"and {pair.seconds[1]:.2f} times as long. The {by} changed more."
-    )
-
-
-def _ends(results: Results, compare: Compare) -> str:
-    """Whether any order of ends differs surely between settings."""
-    sure = []
-    for here, there in combinations(results, 2):
-        ends, others = results[here][1], results[there][1]
-        for a, b in combinations([way for way in ends if way in others], 2):
-            one, other = mean(ends[a]) - mean(ends[b]), mean(others[a]) - mean(others[b])
-            if one * other < 0 and all(differs(of[a], of[b], compare) for of in (ends, others)):
-                lower, higher = (a, b) if one < 0 else (b, a)
-                sure.append(f"{lower} ended lower than {higher} in {here}, and higher in {there}")
-    if not sure:
-        return "No order of two ends turns surely between two settings."
-    return f"Ends that surely turn: {'; '.join(sure)}."

@@ -28,16 +28,6 @@ def job_mtbf(gpu_hours: float, gpus: int) -> float:
     return 3600 * gpu_hours / gpus
 
 
-def young_interval(save: float, mtbf: float) -> float:
-    """Young's first approximation, √(2 · save · mtbf), in seconds of work between two saves.
-
-    It balances save/interval, what saving costs, with interval/(2 · mtbf), what is done again. Good
-    as long as both are small.
-    """
-    _check(save, mtbf)
-    return math.sqrt(2 * save * mtbf)
-
-
 def daly_interval(save: float, mtbf: float) -> float:
     """Daly's higher-order estimate, in seconds of work between two saves.
 

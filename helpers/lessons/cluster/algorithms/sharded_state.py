@@ -11,16 +11,15 @@ from helpers.lessons.messages.algorithms.collectives import all_gather_ring
 from helpers.lessons.sharding.algorithms.sharding import Sharded
 
 if TYPE_CHECKING:
-    from helpers.lessons.sharding.algorithms.sharded_row import Flat
+    from helpers.lessons.sharding.algorithms.sharded_unit import Unit
 
 PARAMETER = "parameter"
 
 
-def rows_of(model: Sharded) -> dict[str, Flat]:
+def rows_of(model: Sharded) -> dict[str, Unit]:
     """The model's rows by name, the same on every number of ranks."""
     units = [*([model.root] if model.root else []), *model.units]
-    flats = [flat for unit in units for flat in unit.flats]
-    return {f"row {number}": flat for number, flat in enumerate(flats)}
+    return {f"row {number}": unit for number, unit in enumerate(units)}
 
 
 def state_of(model: Sharded) -> dict[str, Any]:
@@ -32,15 +31,14 @@ def state_of(model: Sharded) -> dict[str, Any]:
     Buffers are those of rank 0. Nothing is copied.
     """
     rows = {}
-    for name, flat in rows_of(model).items():
-        own = flat.slice if flat.master is None else flat.master.detach()
-        values, numbers = {PARAMETER: own}, {}
-        for key, value in _optimizer_state(model, flat).items():
+    for name, unit in rows_of(model).items():
+        values, numbers = {PARAMETER: unit.master.detach()}, {}
+        for key, value in model.optimizer.state.get(unit.master, {}).items():
             if isinstance(value, Tensor) and value.dim():
                 values[key] = value
             elif value is not None:
                 numbers[key] = value
-        rows[name] = {"length": flat.length, "values": values, "numbers": numbers}
+        rows[name] = {"length": unit.length, "values": values, "numbers": numbers}
     groups = [
         {key: value for key, value in group.items() if key != "params"}
         for group in model.optimizer.param_groups
@@ -57,36 +55,28 @@ def load_state(model: Sharded, state: dict[str, Any]) -> None:
     """
     rows = rows_of(model)
     found = {name: row["length"] for name, row in state["rows"].items()}
-    wanted = {name: flat.length for name, flat in rows.items()}
+    wanted = {name: unit.length for name, unit in rows.items()}
     if found != wanted:
         raise ValueError(
             f"The checkpoint has rows of {list(found.values())} elements, and this model has rows "
             f"of {list(wanted.values())}: it is one of another model, or in other units."
         )
-    for name, flat in rows.items():
-        _load_row(model, flat, state["rows"][name])
+    for name, unit in rows.items():
+        _load_row(model, unit, state["rows"][name])
     for group, saved in zip(model.optimizer.param_groups, state["common"]["groups"], strict=True):
         group.update(saved)
     for name, buffer in model.model.named_buffers():
         buffer.copy_(state["common"]["buffers"][name])
 
 
-def _load_row(model: Sharded, flat: Flat, row: dict[str, Any]) -> None:
+def _load_row(model: Sharded, unit: Unit, row: dict[str, Any]) -> None:
     kept = {**row["values"], **row["numbers"]}
     own = kept.pop(PARAMETER)
-    if flat.master is not None:
-        flat.master.detach().copy_(own)
-        model.optimizer.state[flat.master] = {
-            key: value.clone() if isinstance(value, Tensor) else value
-            for key, value in kept.items()
-        }
-    flat.slice.copy_(own)
-    if flat.whole:
+    unit.master.detach().copy_(own)
+    model.optimizer.state[unit.master] = {
+        key: value.clone() if isinstance(value, Tensor) else value for key, value in kept.items()
+    }
+    unit.slice.copy_(own)
+    if unit.whole:
         with torch.no_grad():
-            all_gather_ring(model.comm, flat.full)
-
-
-def _optimizer_state(model: Sharded, flat: Flat) -> dict[str, Any]:
-    if flat.master is None:
-        return {}
-    return dict(model.optimizer.state.get(flat.master, {}))
+            all_gather_ring(model.comm, unit.full)

@@ -37,20 +37,16 @@ SAME = 1e-6
 class Kills:
     """What came of many kills.
 
-    kills: that took place. writing: of them, while a rank was in the middle of a save. everybody:
-    of them, of all ranks at once. cut_off: after how many the newest step could not be loaded, so
-    that an older one had to be taken. unloadable: after which there was no checkpoint at all.
-    forgotten: after which one was gone whose save had returned. lost: the most steps that had to be
-    taken again. every: steps from one checkpoint to the next. trainings: that came to their end.
-    worst: the most by which a loss of theirs differs from that of the training that nobody killed.
-    left: processes that were still there.
+    kills: that took place. writing: of them, while a rank was in the middle of a save. unloadable:
+    after which there was no checkpoint at all. forgotten: after which one was gone whose save had
+    returned. lost: the most steps that had to be taken again. every: steps from one checkpoint to
+    the next. trainings: that came to their end. worst: the most by which a loss of theirs differs
+    from that of the training that nobody killed. left: processes that were still there.
     """
 
     every: int
     kills: int = 0
     writing: int = 0
-    everybody: int = 0
-    cut_off: int = 0
     unloadable: int = 0
     forgotten: int = 0
     lost: int = 0
@@ -162,7 +158,7 @@ def killed(
 ) -> Kills:
     """Train again and again until ranks were killed so often; every time go on from what is left.
 
-    path: of a folder for all that is written. way: of `checkpoint_ways.WAYS`. setting: of each
+    path: of a folder for all that is written. way: of the course's own. setting: of each
     training. seed: of the moments. timeout: seconds for a run. write: puts a file into a folder.
     What a training writes before its first step nobody disturbs: from there on there is always a
     checkpoint to go on from. Raises what `helpers.run` raises, but for a rank that was killed.
@@ -196,7 +192,7 @@ def killed(
             except RankDied:
                 if not killer.killed:
                     raise
-                count(found, killer, newest(folder / name, way))
+                count(found, killer, latest(RealFolder(folder / name)).step)
             finally:
                 pids.update(notes.look().pids)
         found.trainings += 1
@@ -205,29 +201,16 @@ def killed(
     return found
 
 
-def count(found: Kills, killer: Killer, left: tuple[int | None, list[int]]) -> None:
-    """Take up what a kill has left: the newest step, and newer ones that cannot be loaded."""
-    step, passed = left
+def count(found: Kills, killer: Killer, step: int | None) -> None:
+    """Take up what a kill has left: the newest step that can be loaded."""
     found.kills += 1
     found.writing += killer.writing
-    found.everybody += killer.everybody
-    found.cut_off += bool(passed)
     if step is None:
         found.unloadable += 1
         return
     notes = killer.notes.look()
     found.forgotten += step < notes.furthest("saved")
     found.lost = max(found.lost, notes.furthest("step") - step)
-
-
-def newest(path: Path, way: str) -> tuple[int | None, list[int]]:
-    """The newest step that can be loaded of those that a way has saved, and newer ones."""
-    if way.startswith("torch"):
-        from helpers.lessons.cluster.experiments.checkpoint_torch import torch_latest
-
-        return torch_latest(path)
-    found = latest(RealFolder(path))
-    return found.step, list(found.passed)
 
 
 # --- on other ranks -------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class TorchSaver:
 
     def go_on(self, training: Training) -> int | None:
         """As in `Saver`."""
-        step = told_by_rank_0(self.comm, lambda: torch_latest(self.path)[0])
+        step = told_by_rank_0(self.comm, lambda: torch_latest(self.path))
         if step is not None:
             training.go_on(self.load(step))
         return step
@@ -186,14 +186,9 @@ def _paced(folder: Path, rate: float) -> Any:
     return Paced(folder)
 
 
-def torch_latest(path: str | Path) -> tuple[int | None, list[int]]:
-    """The newest of `TorchSaver`'s checkpoints, and newer steps whose save was cut off."""
-    cut_off: list[int] = []
-    for step in _steps(Path(path)):
-        if (Path(path) / f"step-{step:08d}" / METADATA).exists():
-            return step, cut_off
-        cut_off.append(step)
-    return None, cut_off
+def torch_latest(path: Path) -> int | None:
+    """The newest of `TorchSaver`'s checkpoints whose save was not cut off."""
+    return next((s for s in _steps(path) if (path / f"step-{s:08d}" / METADATA).exists()), None)
 
 
 def _steps(path: Path) -> list[int]:

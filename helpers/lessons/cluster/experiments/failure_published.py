@@ -27,6 +27,8 @@ from helpers.lessons.cluster.experiments.failure_settings import (
 )
 from helpers.notebook.published import load
 
+SEED = 1
+
 
 class PublishedShare(NamedTuple):
     """A published share of effective time, and ours.
@@ -50,7 +52,7 @@ class PublishedShare(NamedTuple):
 
 
 def published_shares(
-    interval: Interval | None = None, effective: Share | None = None, seed: int = 1
+    interval: Interval, effective: Share, seed: int = SEED
 ) -> list[PublishedShare]:
     """Published shares of effective time beside the formula's and the clock's; Llama 3's first."""
     from helpers.lessons.cluster.algorithms.quorum import quorum_share
@@ -86,7 +88,7 @@ def published_shares(
 
 
 def _on_100_000(
-    interval: Interval | None, effective: Share | None, seed: int
+    interval: Interval, effective: Share, seed: int
 ) -> tuple[PublishedShare, PublishedShare]:
     """Salpekar et al. (2026): everybody restarts, and one replica does.
 
@@ -121,11 +123,7 @@ def _on_100_000(
 
 
 def shares_by_gpus(
-    gpus: Sequence[int],
-    interval: Interval | None = None,
-    effective: Share | None = None,
-    clock: bool = False,
-    seed: int = 1,
+    gpus: Sequence[int], interval: Interval, effective: Share, clock: bool = False
 ) -> dict[str, list[float]]:
     """The effective share on each number of GPUs, for Llama 3's rate of failure and its job.
 
@@ -145,7 +143,7 @@ def shares_by_gpus(
     ):
         jobs = [job.on(each) for each in gpus]
         chosen = [chosen_for(each, interval) for each in jobs]
-        failures = luck(FAILURES // 3, seed)
+        failures = luck(FAILURES // 3, SEED)
         found[name] = [
             float(share(each, seconds, failures))
             if clock
@@ -154,7 +152,7 @@ def shares_by_gpus(
         ]
     few = [in_groups(goes_on.on(each)) for each in gpus]
     found[f"the group of {GROUP} restarts"] = [
-        quorum(each, luck(FAILURES // 20, seed))
+        quorum(each, luck(FAILURES // 20, SEED))
         if clock
         else quorum_share(each.groups, each.restart, each.stall, each.mtbf)
         for each in few

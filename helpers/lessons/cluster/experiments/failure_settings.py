@@ -148,19 +148,13 @@ class Compared(NamedTuple):
         return (self.most - self.share) / (1 - self.most)
 
 
-def compare(
-    interval: Interval | None = None,
-    failures: int = FAILURES,
-    seeds: tuple[int, ...] = SEEDS,
-) -> list[Compared]:
+def compare(interval: Interval, failures: int = FAILURES) -> list[Compared]:
     """The formula's interval and the best one on the clock, for each of the `settings`.
 
-    interval: the formula as somebody else has written it, instead of the course's own. failures:
-    that each run of the clock has, with another luck for each seed.
+    failures: that each run of the clock has, with another luck for each seed.
     """
-    interval, _ = formulas(interval, None)
     found = []
-    lucks = [luck(failures, seed) for seed in seeds]
+    lucks = [luck(failures, seed) for seed in SEEDS]
     for setting in settings():
         job = setting.job
         chosen = float(interval(job.save, job.restart, job.gpu_hours, job.gpus))
@@ -178,24 +172,14 @@ def compare(
     return found
 
 
-def chosen_for(job: Job, interval: Interval | None = None) -> float:
+def chosen_for(job: Job, interval: Interval) -> float:
     """What the formula says for a job; at least as long as the checkpoint takes to be complete."""
-    interval, _ = formulas(interval, None)
     chosen = float(interval(job.save, job.restart, job.gpu_hours, job.gpus))
     return max(chosen, job.behind - job.save)
 
 
-def expected_share(job: Job, seconds: float, effective: Share | None = None) -> float:
+def expected_share(job: Job, seconds: float, effective: Share) -> float:
     """The expected share where everybody restarts: a checkpoint that is complete `behind` seconds
     late counts where no failure comes meanwhile, exp(−behind/mtbf) of them."""
-    _, effective = formulas(None, effective)
     on_time = float(effective(seconds, job.save, job.restart, job.mtbf))
     return on_time * math.exp(-job.behind / job.mtbf)
-
-
-def formulas(interval: Interval | None, effective: Share | None) -> tuple[Interval, Share]:
-    """The course's own where None is given."""
-    from helpers.lessons.cluster.algorithms.effective import effective_share
-    from helpers.lessons.cluster.algorithms.interval import checkpoint_interval
-
-    return interval or checkpoint_interval, effective or effective_share

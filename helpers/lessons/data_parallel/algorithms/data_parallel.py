@@ -58,20 +58,20 @@ def rows_of(tensor: Tensor, rank: int, size: int) -> Tensor:
     return tensor[start:stop]
 
 
-def broadcast_parameters(model: nn.Module, comm: Comm, root: int = 0) -> None:
-    """Give every rank rank `root`'s parameters and buffers, so that all replicas start equal."""
+def broadcast_parameters(model: nn.Module, comm: Comm) -> None:
+    """Give every rank rank 0's parameters and buffers, so that all replicas start equal."""
     for tensor in [*model.parameters(), *model.buffers()]:
-        _broadcast(tensor, comm, root)
+        _broadcast(tensor, comm)
 
 
-def _broadcast(tensor: Tensor, comm: Comm, root: int) -> None:
+def _broadcast(tensor: Tensor, comm: Comm) -> None:
     if tensor.is_contiguous():
-        broadcast_tree(comm, tensor, root)
+        broadcast_tree(comm, tensor)
         return
     for dim, stride in enumerate(tensor.stride()):
         if stride == 0:  # expanded: all along this dimension are the same memory
             tensor = tensor.narrow(dim, 0, 1)
-    tensor.detach().copy_(broadcast_tree(comm, tensor.detach().contiguous(), root))
+    tensor.detach().copy_(broadcast_tree(comm, tensor.detach().contiguous()))
 
 
 def average_gradients(
@@ -120,13 +120,9 @@ class DataParallel:
         `lambda bucket: torch.distributed.all_reduce(bucket, async_op=True)`.
     bucket_bytes, first_bucket_bytes: a bucket is closed once it holds so much. The first one is
         small, so that the first sum starts early (25 MiB and 1 MiB, as in torch).
-    broadcast_buffers: give every rank rank 0's buffers (batch norm's means) before each forward.
-    find_unused: a parameter that has no gradient on this rank counts as zero. Without this, one
-        that has none on any rank gets zeros; with it, its `.grad` stays as it was, at the price
-        of one small sum more a step, as in torch's `find_unused_parameters=True`.
 
-    shared: whether the buckets lie in shared memory and reduce gets the list of every rank's
-        buffer, as `all_reduce_shared` does (for which it is the default).
+    A parameter that has no gradient on a rank counts as zero there. Every rank gets rank 0's
+    buffers (batch norm's means) before each forward.
 
     weight: what this rank's gradients are multiplied by before they are summed, 1/N at first. For
         uneven shards and losses that are means over rows, set it to rows_here / rows_of_all
@@ -142,21 +138,18 @@ class DataParallel:
         start: Callable[[Tensor], Request] | None = None,
         bucket_bytes: int = 25 * MIB,
         first_bucket_bytes: int = 1 * MIB,
-        broadcast_buffers: bool = True,
-        find_unused: bool = False,
-        shared: bool | None = None,
     ) -> None:
         self.model = model
         self.comm = comm
         self.weight = 1 / comm.size
         self._reduce, self._start = reduce, start
-        self._shared = reduce is all_reduce_shared if shared is None else shared
+        self._shared = reduce is all_reduce_shared  # it is given the buffers of all ranks
         self._syncing = True
         self._next = 0  # the bucket that starts next
         self._requests: list[Request] = []
         self._payloads: list[Any] = []  # what each bucket's sum is given
         broadcast_parameters(model, comm)
-        self._broadcast_buffers, self._synced = broadcast_buffers, False
+        self._synced = False
         parameters = [p for p in reversed(list(model.parameters())) if p.requires_grad]
         self.buckets = [
             Bucket(group, self._allocate(sum(p.numel() for p in group), group[0]))
@@ -164,11 +157,6 @@ class DataParallel:
         ]
         if hasattr(reduce, "take_buckets"):
             reduce.take_buckets(self.buckets)
-        self._flags: Tensor | None = None
-        if find_unused and parameters:
-            # float32, in which a sum of ones is exact, whatever the parameters are.
-            like = torch.empty(0, dtype=torch.float32, device=parameters[0].device)
-            self._flags = self._allocate(len(parameters), like)
         self._hooks = [
             parameter.register_post_accumulate_grad_hook(self._hook(bucket))
             for bucket in self.buckets
@@ -189,9 +177,8 @@ class DataParallel:
 
     def _sync_buffers(self) -> None:
         """Give every rank rank 0's buffers, as they are now: a forward may have put in new ones."""
-        if self._broadcast_buffers and self.comm.size > 1:
-            for buffer in self.model.buffers():
-                _broadcast(buffer, self.comm, 0)
+        for buffer in self.model.buffers():
+            _broadcast(buffer, self.comm)
 
     def finish(self) -> None:
         """Wait until every gradient is averaged. Every rank calls it once after backward.
@@ -213,10 +200,6 @@ class DataParallel:
         self._synced = False
         missing = {p for bucket in self.buckets for p in bucket.fill(self.weight)}
         self._start_full_buckets()
-        if self._flags is not None:
-            used = [p not in missing for bucket in self.buckets for p in bucket.views]
-            self._flags.copy_(torch.tensor(used))
-            self._begin(self._payloads[-1])
         for request in self._requests:
             request.wait()
         self._settle(missing)
@@ -288,12 +271,10 @@ class DataParallel:
 
     def _settle(self, missing: set[nn.Parameter]) -> None:
         """Hand out the sums to parameters that had no gradient here, and be ready again."""
-        views = {p: view for bucket in self.buckets for p, view in bucket.views.items()}
-        used = [True] * len(views) if self._flags is None else (self._flags > 0).tolist()
-        for (parameter, view), somewhere in zip(views.items(), used, strict=True):
-            if parameter in missing and somewhere and parameter.requires_grad:
-                parameter.grad = view
         for bucket in self.buckets:
+            for parameter, view in bucket.views.items():
+                if parameter in missing and parameter.requires_grad:
+                    parameter.grad = view
             bucket.arrived.clear()
         self._requests.clear()
         self._next = 0

@@ -46,11 +46,6 @@ def wide_mlp(width: int = 1024, hidden: int = 8) -> nn.Sequential:
     return mlp((PIXELS, *[width] * (hidden + 1), CLASSES))
 
 
-def gradient_bytes(model: nn.Module) -> int:
-    """Bytes of all gradients of a model: what an all-reduce has to sum in a step."""
-    return sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
-
-
 class TakesTime(torch.autograd.Function):
     """Passes everything through; its backward takes so many seconds of the rank's clock."""
 

@@ -4,60 +4,48 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from helpers.lessons.four_ways.experiments.plain_graph import Op
 
 VARIABLES, ACCUMULATORS, QUEUE, READ = "variables", "accumulators", "token queue", "read"
-OTHERS = "ops"
-_VARIABLE = ("VarHandleOp", "VariableV2")
+MEAN, UPDATE, OTHERS = "mean", "GradientDescent", "ops"
+Key = tuple[str, str, int | None]
+"""Of a box: its device, its label, and whose graph it is in; None where all share it."""
 
 
-@dataclass
-class Box:
-    """A group of ops on one device. client: whose graph it is in, None where all share it.
+class Box(NamedTuple):
+    """A group of ops. names: of the variables that it holds or reads."""
 
-    lines: what stands under the label: names of variables, or how many ops.
-    """
-
-    device: str
-    label: str
-    client: int | None
-    ops: list[str] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
+    ops: dict[str, None]
+    names: dict[str, None]
 
     @property
     def lines(self) -> list[str]:
         """What stands under the label."""
-        if self.names:
-            return self.names
-        if self.label == OTHERS and len(self.ops) <= 4:
-            return self.ops
-        return [f"{len(self.ops)} op{'s' * (len(self.ops) != 1)}"]
+        return list(self.names) or [f"{len(self.ops)} op{'s' * (len(self.ops) != 1)}"]
 
 
 class Arrow(NamedTuple):
-    """From one box's number to another's. kind: "data", or "write" where a variable changes."""
+    """From one box to another. kind: "data", or "write" where a variable changes."""
 
-    source: int
-    to: int
+    source: Key
+    to: Key
     kind: str
 
 
 class Groups(NamedTuple):
     """What a picture shows. clients: how many graphs there are."""
 
-    boxes: list[Box]
+    boxes: dict[Key, Box]
     arrows: list[Arrow]
     clients: int
 
-    @property
-    def devices(self) -> list[str]:
-        """The devices in the order of the picture: servers, chief, workers."""
-        kinds = ("/job:ps", "/job:chief", "/job:worker")
-        found = {box.device for box in self.boxes}
-        return [name for kind in kinds for name in sorted(found) if name.startswith(kind)]
+    def devices(self, *jobs: str) -> list[str]:
+        """The devices of these jobs, in their order; of all where none is named."""
+        found = sorted({device for device, *_ in self.boxes})
+        jobs = jobs or ("ps", "chief", "worker")
+        return [name for job in jobs for name in found if name.startswith(f"/job:{job}/")]
 
 
 def short(device: str) -> str:
@@ -72,62 +60,74 @@ def gather(graphs: Sequence[Sequence[Op]]) -> Groups:
     several boxes of a device is drawn to the first: it is sent once. Constants inside a scope get
     neither box nor arrow.
     """
-    groups = Groups([], [], len(graphs))
-    for client, ops in enumerate(graphs):
-        _Client(ops, client, groups).add()
-    return Groups(groups.boxes, _fewer(groups), len(graphs))
+    boxes: dict[Key, Box] = {}
+    arrows: dict[Arrow, None] = {}
+    for number, ops in enumerate(graphs):
+        client = _Client(ops, number)
+        keys = {op.name: client.key(op) for op in ops if not _trifle(op)}
+        first: dict[tuple[str, str], Key] = {}
+        for op in client.ops.values():
+            if (to := keys.get(op.name)) is None:
+                continue
+            box = boxes.setdefault(to, Box({}, {}))
+            box.ops[op.name] = None
+            if to[1] == VARIABLES and _handle(op):
+                box.names[op.name] = None
+            if to[1] == READ:
+                box.names[client.read_by(op)] = None
+            for name in op.inputs:
+                source = keys.get(name, to)
+                if source == to:
+                    continue
+                if _handle(client.ops[name]) and re.search("Apply|^Assign", op.type):
+                    arrows[Arrow(to, source, "write")] = None
+                # A tensor is sent to a device once, however many ops there take it.
+                elif first.setdefault((name, to[0]), to) == to:
+                    arrows[Arrow(source, to, "data")] = None
+    return Groups(boxes, _fewer(arrows), len(graphs))
 
 
-def _fewer(groups: Groups) -> list[Arrow]:
+def _fewer(arrows: dict[Arrow, None]) -> list[Arrow]:
     """Leave out an arrow within a device where two others lead the same way."""
-    ends = {(a.source, a.to) for a in groups.arrows}
+    ends = {(arrow.source, arrow.to) for arrow in arrows}
 
     def roundabout(arrow: Arrow) -> bool:
-        if groups.boxes[arrow.source].device != groups.boxes[arrow.to].device:
+        if arrow.source[0] != arrow.to[0]:
             return False
-        return any(
-            (arrow.source, middle) in ends and (middle, arrow.to) in ends
-            for middle in range(len(groups.boxes))
-        )
+        return any((arrow.source, to) in ends and (to, arrow.to) in ends for _, to in ends)
 
-    return [arrow for arrow in groups.arrows if not roundabout(arrow)]
+    return [arrow for arrow in arrows if not roundabout(arrow)]
 
 
 class _Client:
-    """One client's graph on its way into the groups."""
+    """One client's graph, and to which box each of its ops belongs."""
 
-    def __init__(self, ops: Sequence[Op], client: int, groups: Groups) -> None:
-        self.ops, self.client, self.groups = {op.name: op for op in ops}, client, groups
+    def __init__(self, ops: Sequence[Op], number: int) -> None:
+        self.ops, self.number = {op.name: op for op in ops}, number
         self.scopes = {op.name.split("/")[0] for op in ops if "/" in op.name and not _handle(op)}
-        self.variables = {op.name for op in ops if _handle(op)}
-        self.box_of: dict[str, int] = {}
-        self.first: dict[tuple[str, str], int] = {}
+        self.queues = any("Enqueue" in op.type for op in ops)
 
-    def add(self) -> None:
-        """Put every op into its box, and draw the arrows."""
-        keys = {op.name: self.key(op) for op in self.ops.values()}
-        worth = {keys[op.name] for op in self.ops.values() if not _trifle(op)}
-        for name, key in keys.items():
-            if key in worth:
-                self.put(name, key)
-        for op in self.ops.values():
-            self.connect(op)
-
-    def key(self, op: Op) -> tuple[str, str, int | None]:
-        """The box that an op belongs to: device, label and client."""
-        owner = op.name.split("/")[0]
-        if owner != op.name and owner in self.variables:  # starts it, or asks whether it has begun
-            return self.key(self.ops[owner])
-        device, shared = self.device(op), None
-        if op.type == "ReadVariableOp" or (op.type.startswith("Assign") and not self.scope(op)):
+    def key(self, op: Op) -> Key:
+        """The box that an op belongs to."""
+        owner = self.ops.get(op.name.split("/")[0])
+        if (
+            owner is not None and owner != op and _handle(owner)
+        ):  # starts it, or asks whether it has
+            return self.key(owner)
+        scope, device = self.scope(op), self.device(op)
+        if op.type == "ReadVariableOp" or (op.type.startswith("Assign") and not scope):
             return self.key(self.ops[op.inputs[0]])
-        if _handle(op) and self.scope(op) not in self.scopes:
-            return device, VARIABLES, shared if device.startswith("/job:ps") else self.client
+        if _handle(op) and scope not in self.scopes:
+            return device, VARIABLES, None if device.startswith("/job:ps") else self.number
         if "Accumulator" in op.type:
-            return device, ACCUMULATORS, shared
-        if "Queue" in op.type or self.only_feeds_a_queue(op):
-            return device, QUEUE, shared
-        return device, self.scope(op) or self.unscoped(op), self.client
+            return device, ACCUMULATORS, None
+        unnamed = op.name.split("_")[0]
+        if "Queue" in op.type or (unnamed == "Fill" and self.queues):  # the tokens
+            return device, QUEUE, None
+        if not scope:
+            scope = MEAN if unnamed in ("AddN", "truediv") else OTHERS
+            scope = READ if self.read_by(op) else scope
+        return device, scope, self.number
 
     def scope(self, op: Op) -> str:
         """The outermost name scope, "" where TensorFlow gave the name itself."""
@@ -137,18 +137,10 @@ class _Client:
             return ""
         return first
 
-    def unscoped(self, op: Op) -> str:
-        """The label of ops outside any scope: what they do, by their type."""
-        source = self.ops.get(op.inputs[0]) if op.inputs else None
-        if op.type == "Identity" and source and source.type == "ReadVariableOp":
-            return f"{READ} {source.inputs[0]}"
-        return "mean" if op.name.split("/")[0].split("_")[0] in ("AddN", "truediv") else OTHERS
-
-    def only_feeds_a_queue(self, op: Op) -> bool:
-        """Whether an op makes the tokens."""
-        if op.name.split("/")[0].split("_")[0] != "Fill":
-            return False
-        return any("Enqueue" in other.type for other in self.ops.values())
+    def read_by(self, op: Op) -> str:
+        """The variable whose value an op hands on, "" for none."""
+        source = self.ops.get(op.inputs[0]) if op.type == "Identity" and op.inputs else None
+        return source.inputs[0] if source and source.type == "ReadVariableOp" else ""
 
     def device(self, op: Op) -> str:
         """Where an op lies; what reads or writes a resource lies where that does."""
@@ -157,42 +149,6 @@ class _Client:
         parts = dict(p.split(":", 1) for p in op.device.strip("/").split("/") if ":" in p)
         return f"/job:{parts['job']}/task:{parts['task']}"
 
-    def put(self, name: str, key: tuple[str, str, int | None]) -> None:
-        """Put an op into its box, a new one where there is none yet."""
-        boxes = self.groups.boxes
-        device, label, client = key
-        label, _, read = label.partition(" ") if label.startswith(READ + " ") else (label, "", "")
-        key = device, label, client
-        keys = [(box.device, box.label, box.client) for box in boxes]
-        number = keys.index(key) if key in keys else len(boxes)
-        if number == len(boxes):
-            boxes.append(Box(device, label, client, names=[read] if read else []))
-        self.box_of[name] = number
-        box = boxes[number]
-        if name not in box.ops:
-            box.ops.append(name)
-        if key[1] == VARIABLES and _handle(self.ops[name]) and name not in box.names:
-            box.names.append(name)
-
-    def connect(self, op: Op) -> None:
-        """Arrows to what an op takes; an op that changes a variable has one to it."""
-        to = self.box_of.get(op.name)
-        for name in op.inputs:
-            source = self.box_of.get(name)
-            if source is None or to is None or source == to or _trifle(self.ops[name]):
-                continue
-            if _handle(self.ops[name]) and ("Apply" in op.type or op.type.startswith("Assign")):
-                self.arrow(Arrow(to, source, "write"))
-                continue
-            # A tensor is sent to a device once, however many ops there take it.
-            sent = self.first.setdefault((name, self.groups.boxes[to].device), to)
-            if sent == to:
-                self.arrow(Arrow(source, to, "data"))
-
-    def arrow(self, arrow: Arrow) -> None:
-        if arrow not in self.groups.arrows:
-            self.groups.arrows.append(arrow)
-
 
 def _trifle(op: Op) -> bool:
     """A constant inside a scope, such as a shape, or an op that does nothing."""
@@ -200,4 +156,4 @@ def _trifle(op: Op) -> bool:
 
 
 def _handle(op: Op) -> bool:
-    return op.type in _VARIABLE
+    return op.type in ("VarHandleOp", "VariableV2")

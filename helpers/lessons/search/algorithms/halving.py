@@ -10,7 +10,7 @@ Hyperparameter Tuning" (2020), algorithm 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from helpers.lessons.search.algorithms.rungs import Job, rungs
 
@@ -23,19 +23,6 @@ def place(trial: int, loss: float) -> tuple[bool, float, int]:
 def best(losses: Mapping[int, float], count: int) -> list[int]:
     """The trials with the smallest losses, the best first."""
     return sorted(losses, key=lambda trial: place(trial, losses[trial]))[:count]
-
-
-def top(losses: Sequence[Mapping[int, float]], count: int) -> list[int]:
-    """The best trials of a search, the best first: who got furthest, and there has the least loss.
-
-    losses: of each rung, by trial. Losses of different rungs say nothing about each other, so a
-    trial of a higher rung comes before all that stayed below, whatever its loss.
-    """
-    found: list[int] = []
-    for known in reversed(losses):
-        ranked = sorted(place(trial, loss) for trial, loss in known.items())
-        found += [trial for *_, trial in ranked if trial not in found]
-    return found[:count]
 
 
 class SuccessiveHalving:
@@ -87,13 +74,3 @@ class SuccessiveHalving:
         if job not in self.running:
             raise ValueError(f"{job} does not run: it was reported already, or never given out.")
         self.running.remove(job)
-
-
-class RandomSearch(SuccessiveHalving):
-    """Every trial gets everything: one rung, and so nothing to wait for, and nothing saved.
-
-    trials: how many. steps: of each. Raises ValueError unless both are 1 or more.
-    """
-
-    def __init__(self, trials: int, steps: int) -> None:
-        super().__init__(trials, steps, steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -37,3 +38,14 @@ def wrong_promotions(
     for early, patient in zip(found[1:], complete[1:], strict=True):
         counts.append(Promotions(len(early), len(set(early) - set(patient))))
     return counts
+
+
+def expected(trials: int, factor: int = 3) -> tuple[float, float]:
+    """What the paper expects of the first rung: (√n wrong promotions, their share of n/η).
+
+    It is a rule of thumb, for how it grows: the share falls as 1/√n. Source: Li et al. (2020),
+    section 3, with the Dvoretzky-Kiefer-Wolfowitz inequality: that is how far the ranks among those
+    known so far are from the ranks among all.
+    """
+    wrong = math.sqrt(trials)
+    return wrong, min(1.0, wrong * factor / trials)

@@ -14,14 +14,12 @@ from helpers.lessons.search.experiments.search_models import Models
 class Chosen(NamedTuple):
     """The best of so many trials, on average of many draws, as the share of rows named rightly.
 
-    validation: on the rows that it was chosen by. test: on others. spread: of the difference, its
-    standard error over the draws.
+    validation: on the rows that it was chosen by. test: on others.
     """
 
     trials: int
     validation: float
     test: float
-    spread: float
 
     @property
     def bias(self) -> float:
@@ -59,12 +57,8 @@ def chosen(
         for place, count in enumerate(counts):
             best = among[np.argmax(mine[among[:count]])]
             scores[place, draw] = mine[best], others[best]
-    found = []
-    for count, each in zip(counts, scores, strict=True):
-        apart = each[:, 0] - each[:, 1]
-        spread = float(apart.std(ddof=1) / np.sqrt(draws)) if draws > 1 else float("nan")
-        found.append(Chosen(count, float(each[:, 0].mean()), float(each[:, 1].mean()), spread))
-    return found
+    means = scores.mean(axis=1).tolist()
+    return [Chosen(count, *each) for count, each in zip(counts, means, strict=True)]
 
 
 def alike(trials: int, rows: int, accuracy: float = 0.95, seed: int = 0) -> np.ndarray:

@@ -68,18 +68,14 @@ def tf_devices(count: int) -> list[str]:
     return [f"/device:{kind}:{member % there}" for member in range(count)]
 
 
-def in_one_graph(
-    members: Sequence[Member], x: np.ndarray, devices: Sequence[str] | None = None
-) -> Voted:
+def in_one_graph(members: Sequence[Member], x: np.ndarray) -> Voted:
     """Compute all members in one `tf.compat.v1` graph, each pinned to a device of its own.
 
-    x: (rows, 64) float32. devices: one a member, such as "/device:CPU:1"; those of `tf_devices`
-    where none are given. Their mean is computed on the first one. Raises ValueError where there are
-    no members, or not a device for each.
+    x: (rows, 64) float32. Their mean is computed on the first one's device.
     """
     from helpers.notebook.quiet import tensorflow as tf
 
-    places = check(members, tf_devices(len(members)) if devices is None else devices)
+    places = tf_devices(len(members))
     v1 = tf.compat.v1
     with tf.Graph().as_default() as graph:
         rows = v1.placeholder(tf.float32, [None, 64], name="rows")
@@ -109,19 +105,13 @@ def placed(told: Any, names: Sequence[str]) -> list[str]:
 # --- in torch -------------------------------------------------------------------------------------
 
 
-def in_torch(
-    members: Sequence[Member], x: np.ndarray, devices: Sequence[str] | None = None
-) -> Voted:
-    """The same in torch: each member on a device, its probabilities brought to the first one.
-
-    devices: one a member, such as "cuda:1"; GPUs in turn where there are any, else the CPU.
-    """
+def in_torch(members: Sequence[Member], x: np.ndarray) -> Voted:
+    """The same in torch: each member on a GPU in turn where there are any, else on the CPU; their
+    probabilities are brought to the first one's."""
     import torch
 
-    if devices is None:
-        count = torch.cuda.device_count()
-        devices = [f"cuda:{i % count}" if count else "cpu" for i in range(len(members))]
-    places = check(members, devices)
+    count = torch.cuda.device_count()
+    places = [f"cuda:{i % count}" if count else "cpu" for i in range(len(members))]
     votes = []
     active = {"relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
     for member, place in zip(members, places, strict=True):
@@ -134,16 +124,6 @@ def in_torch(
     mean = torch.stack([vote.to(places[0]) for vote in votes]).mean(0)
     where = [str(each.device) for each in (*votes, mean)]
     return Voted(np.stack([vote.cpu().numpy() for vote in votes]), mean.cpu().numpy(), where)
-
-
-def check(members: Sequence[Member], devices: Sequence[str]) -> list[str]:
-    """The devices. Raises ValueError where there are no members, or not a device for each."""
-    if not members or len(devices) != len(members):
-        raise ValueError(
-            f"An ensemble has 1 member or more, and a device for each: not {len(members)} members "
-            f"and {len(devices)} devices."
-        )
-    return list(devices)
 
 
 # --- is it better? --------------------------------------------------------------------------------

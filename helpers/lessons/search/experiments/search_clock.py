@@ -56,14 +56,12 @@ def on_clock(
     speeds: Sequence[float],
     loss: Callable[[Job], float],
     resources: Sequence[int],
-    begun: Callable[[int, Job], None] = lambda worker, job: None,
 ) -> list[Span]:
     """Run a search to its end. Returns: its jobs, in the order in which they ended.
 
     speeds: units of resource a second, of each worker. loss: of a job. resources: of the rungs; a
-    trial goes on from the rung before, so a job takes the difference. begun: is told of each worker
-    and job when it is given out. Of workers that end at once the first goes first. Raises
-    RuntimeError if all wait and nothing is done.
+    trial goes on from the rung before, so a job takes the difference. Of workers that end at once
+    the first goes first. Raises RuntimeError if all wait and nothing is done.
     """
     spans: list[Span] = []
     busy: list[tuple[float, int, Job, float]] = []
@@ -74,7 +72,6 @@ def on_clock(
             before = resources[job.rung - 1] if job.rung else 0
             end = now + (job.resource - before) / speeds[worker]
             heapq.heappush(busy, (end, worker, job, now))
-            begun(worker, job)
         if not busy:
             raise RuntimeError("All workers wait, and the search is not done.")
         now, worker, job, begin = heapq.heappop(busy)

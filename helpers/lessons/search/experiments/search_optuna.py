@@ -26,41 +26,34 @@ from helpers.lessons.search.experiments.search_models import (
     Models,
 )
 
-PRUNERS = ("halving", "hyperband", "none")
 STUDY = "digits"
+RESOURCES = rungs(LEAST, MOST, FACTOR)
 Settings = dict[str, Any]
-
-
-class Tried(NamedTuple):
-    """A trial of a study. losses: by steps, as far as it got. pruned: not all of them."""
-
-    trial: int
-    settings: Settings
-    losses: dict[int, float]
-    pruned: bool
-    process: int
 
 
 @dataclass
 class Study:
-    """What a search by Optuna found. seconds: of all of it, without starting the processes."""
+    """What a search by Optuna found.
 
-    tried: list[Tried]
-    resources: list[int]
+    tried: of each trial that somebody has trained, the losses by steps, as far as it got. seconds:
+    of all of it, without starting the processes.
+    """
+
+    tried: dict[int, dict[int, float]]
     seconds: float
 
     @property
     def losses(self) -> list[dict[int, float]]:
         """Of each rung, by trial, as the hand-written searches have it."""
         return [
-            {each.trial: each.losses[steps] for each in self.tried if steps in each.losses}
-            for steps in self.resources
+            {trial: losses[steps] for trial, losses in self.tried.items() if steps in losses}
+            for steps in RESOURCES
         ]
 
     @property
     def steps(self) -> int:
         """What was trained in all."""
-        return sum(max(each.losses, default=0) for each in self.tried)
+        return sum(map(max, self.tried.values()))
 
 
 def quiet() -> Any:
@@ -71,61 +64,43 @@ def quiet() -> Any:
     return optuna
 
 
-def on_optuna(
-    trials: int = TRIALS,
-    workers: int = 2,
-    pruner: str = "halving",
-    drawn: bool = False,
-    seed: int = 0,
-    journal: str | Path | None = None,
-    timeout: float = 120.0,
-) -> Study:
-    """Search with Optuna on so many processes, all on one journal.
-
-    pruner: "halving", "hyperband" or "none". Optuna's halving decides about a trial once, when it
-    comes to a rung, and never takes it up again: there is nobody who could go on with it. drawn:
-    the course's own trials, those of `Models(seed)`; otherwise Optuna's TPE chooses, each process
-    from a seed of its own, by what all have found so far. journal: the file, kept for later; one
-    that is there already is gone on with. Raises ValueError for another pruner or no trials, and
-    what `helpers.run` raises.
-    """
-    from helpers.engine.run import run
-
-    if pruner not in PRUNERS:
-        raise ValueError(f"There is no pruner {pruner!r}; there are: {', '.join(PRUNERS)}.")
-    if trials < 1:
-        raise ValueError(f"A search has at least one trial, not {trials}.")
-    setting = Setting(trials, pruner, seed, tuple(rungs(LEAST, MOST, FACTOR)), FACTOR)
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(journal or Path(folder) / "journal.log")
-        study = opened(path, setting)
-        if drawn:
-            for trial in range(len(read(study)), trials):
-                study.enqueue_trial(Models(seed).settings(trial), {"trial": trial})
-        spans = run(work, path, setting, ranks=workers, timeout=timeout, device="cpu", show=False)
-        seconds = max(end for _, end in spans) - min(begin for begin, _ in spans)
-        return Study(read(opened(path, setting)), list(setting.resources), seconds)
-
-
 class Setting(NamedTuple):
     """What all processes of a search have to agree on."""
 
     trials: int
-    pruner: str
-    seed: int
-    resources: tuple[int, ...]
-    factor: int
+    seed: int = 0
+
+
+def on_optuna(
+    trials: int = TRIALS, workers: int = 2, seed: int = 0, journal: str | Path | None = None
+) -> Study:
+    """Search with Optuna on so many processes, all on one journal, pruned by successive halving.
+
+    Optuna's halving decides about a trial once, when it comes to a rung, and never takes it up
+    again: there is nobody who could go on with it. Its TPE chooses settings, each process from a
+    seed of its own, by what all have found so far. journal: the file, kept for later; one that is
+    there already is gone on with, and trials that wait in it come first. Raises what `helpers.run`
+    raises.
+    """
+    from helpers.engine.run import run
+
+    setting = Setting(trials, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(journal or Path(folder) / "journal.log")
+        opened(path, setting)
+        spans = run(work, path, setting, ranks=workers, timeout=300, device="cpu", show=False)
+        seconds = max(end for _, end in spans) - min(begin for begin, _ in spans)
+        found = {
+            each.user_attrs.get("trial", each.number): dict(each.intermediate_values)
+            for each in opened(path, setting).trials
+            if each.intermediate_values
+        }
+        return Study(found, seconds)
 
 
 def opened(path: str, setting: Setting, process: int = 0) -> Any:
     """The study in a journal, made where there is none yet."""
     optuna = quiet()
-    least, most = setting.resources[0], setting.resources[-1]
-    made = {
-        "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(least, setting.factor),
-        "hyperband": lambda: optuna.pruners.HyperbandPruner(least, most, setting.factor),
-        "none": optuna.pruners.NopPruner,
-    }
     backend = optuna.storages.journal.JournalFileBackend(path)
     return optuna.create_study(
         storage=optuna.storages.JournalStorage(backend),
@@ -133,7 +108,7 @@ def opened(path: str, setting: Setting, process: int = 0) -> Any:
         load_if_exists=True,
         # Two processes with the same seed would try the same settings.
         sampler=optuna.samplers.TPESampler(seed=setting.seed * 1000 + process),
-        pruner=made[setting.pruner](),
+        pruner=optuna.pruners.SuccessiveHalvingPruner(LEAST, FACTOR),
     )
 
 
@@ -143,7 +118,6 @@ def work(comm: Comm, path: str, setting: Setting) -> tuple[float, float]:
     comm.barrier()
     begin = time.time()
     while wanted(study, trial := study.ask(), setting.trials):
-        trial.set_user_attr("process", comm.rank)
         attempt(study, trial, setting)
     study.tell(trial, state=quiet().trial.TrialState.FAIL)  # one too many: nobody trains it
     return begin, time.time()
@@ -161,10 +135,10 @@ def attempt(study: Any, trial: Any, setting: Setting) -> None:
     number = trial.user_attrs.get("trial", trial.number)
     models = Models(setting.seed, given={number: suggested(trial, SPACE)})
     state = None
-    for rung, steps in enumerate(setting.resources):
+    for rung, steps in enumerate(RESOURCES):
         loss, state = models.train(Job(number, rung, steps), state)
         trial.report(loss, steps)
-        if rung + 1 < len(setting.resources) and trial.should_prune():
+        if rung + 1 < len(RESOURCES) and trial.should_prune():
             study.tell(trial, state=quiet().trial.TrialState.PRUNED)
             return
     study.tell(trial, loss)
@@ -183,23 +157,9 @@ def suggested(trial: Any, space: Mapping[str, Range]) -> Settings:
     return found
 
 
-def read(study: Any) -> list[Tried]:
-    """The trials that a journal holds and somebody has trained."""
-    pruned = quiet().trial.TrialState.PRUNED
-    return [
-        Tried(
-            each.user_attrs.get("trial", each.number),
-            dict(each.params),
-            dict(each.intermediate_values),
-            each.state == pruned,
-            each.user_attrs["process"],
-        )
-        for each in study.trials
-        if each.intermediate_values
-    ]
-
-
 # --- the trap of seeds ----------------------------------------------------------------------------
+
+TRIED = 20  # trials of such a study
 
 
 def quickly(settings: Settings) -> float:
@@ -208,18 +168,18 @@ def quickly(settings: Settings) -> float:
     return rate**2 + abs(math.log2(settings["width"]) - 5) + settings["momentum"] / 10
 
 
-def with_threads(n_jobs: int, trials: int = 20, seed: int = 0) -> list[Settings]:
+def with_threads(n_jobs: int) -> list[Settings]:
     """The settings that a seeded study tries, in the order of their numbers: `study.optimize`.
 
     With n_jobs of 2 or more Optuna's threads each give the sampler a new seed, of the system's
     choosing, before every trial: the one that was asked for is gone.
     """
-    study = seeded(seed)
-    study.optimize(lambda trial: quickly(suggested(trial, SPACE)), trials, n_jobs=n_jobs)
+    study = seeded()
+    study.optimize(lambda trial: quickly(suggested(trial, SPACE)), TRIED, n_jobs=n_jobs)
     return [dict(each.params) for each in study.trials]
 
 
-def ask_and_tell(at_once: int, trials: int = 20, seed: int = 0) -> list[Settings]:
+def ask_and_tell(at_once: int) -> list[Settings]:
     """The same with a loop of one's own: ask for some, train them at once, tell in their order.
 
     One thread alone talks to the sampler, and in the same order every time, so the seed holds
@@ -227,10 +187,10 @@ def ask_and_tell(at_once: int, trials: int = 20, seed: int = 0) -> list[Settings
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    study = seeded(seed)
+    study = seeded()
     with ThreadPoolExecutor(at_once) as pool:
-        for start in range(0, trials, at_once):
-            asked = [study.ask() for _ in range(min(at_once, trials - start))]
+        for start in range(0, TRIED, at_once):
+            asked = [study.ask() for _ in range(min(at_once, TRIED - start))]
             settings = [suggested(trial, SPACE) for trial in asked]
             losses = pool.map(quickly, settings)
             for trial, loss in zip(asked, losses, strict=True):
@@ -238,10 +198,10 @@ def ask_and_tell(at_once: int, trials: int = 20, seed: int = 0) -> list[Settings
     return [dict(each.params) for each in study.trials]
 
 
-def seeded(seed: int) -> Any:
+def seeded() -> Any:
     """A study in memory whose sampler has a seed."""
     optuna = quiet()
-    return optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+    return optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
 
 
 def different(search: Callable[[], list[Settings]], repeats: int = 5) -> int:

@@ -16,7 +16,6 @@ from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
-from helpers.lessons.search.algorithms.halving import top
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments import search_clock
 from helpers.lessons.search.experiments.crew import Failure, Train, Worker, packed
@@ -91,38 +90,32 @@ class Run:
         """Of each rung, by trial."""
         return self.search.losses
 
-    def top(self, count: int = 3) -> list[int]:
-        """The best trials, the best first."""
-        return top(self.search.losses, count)
-
 
 def on_processes(
     search: Search,
     train: Train,
     workers: int = 2,
     timeout: float = 60.0,
-    job_timeout: float | None = None,
     kills: Sequence[float] = (),
     seed: int = 0,
 ) -> Run:
     """Run a search to its end, on so many worker processes.
 
     train: `train(job, state)` gives (loss, state); it gets the trial's state of the rung before, or
-    None on the first, and may be a function of a cell. timeout: seconds for all of it; job_timeout:
-    for one job, after which its worker is ended. A worker that dies, or is ended, is replaced, and
-    its job given up, for somebody to do again. kills: seconds from the start at which one of the
-    workers, chosen by the seed, is killed.
+    None on the first, and may be a function of a cell. timeout: seconds for all of it. A worker
+    that dies is replaced, and its job given up, for somebody to do again. kills: seconds from the
+    start at which one of the workers, chosen by the seed, is killed.
 
-    Raises SearchFailed where training raises, where a job has killed or hung its workers again and
-    again, or where all wait and nothing is done; SearchTimeout; and KeyboardInterrupt. In every
-    case no worker is left.
-    Example: `on_processes(Asha(27, 20, 180), Models().train, workers=4).top(3)`.
+    Raises SearchFailed where training raises, where a job has killed its workers again and again,
+    or where all wait and nothing is done; SearchTimeout; and KeyboardInterrupt. In every case no
+    worker is left.
+    Example: `on_processes(Asha(27, 20, 180), Models().train, workers=4).losses`.
     """
-    if not timeout > 0 or (job_timeout is not None and not job_timeout > 0):
-        raise ValueError("timeout and job_timeout are seconds above 0.")
+    if not timeout > 0:
+        raise ValueError(f"timeout is seconds above 0, not {timeout}.")
     if workers < 1:
         raise ValueError(f"A search needs 1 worker or more, not {workers}.")
-    with Crew(search, train, workers, timeout, job_timeout) as crew:
+    with Crew(search, train, workers, timeout) as crew:
         crew.doomed, crew.chance = sorted(kills), random.Random(seed)
         while not search.done():
             crew.hand_out()
@@ -139,11 +132,8 @@ class Crew:
     workers each job has cost.
     """
 
-    def __init__(
-        self, search: Search, train: Train, size: int, timeout: float, job_timeout: float | None
-    ) -> None:
-        self.search, self.run = search, Run(search)
-        self.timeout, self.job_timeout = timeout, job_timeout
+    def __init__(self, search: Search, train: Train, size: int, timeout: float) -> None:
+        self.search, self.run, self.timeout = search, Run(search), timeout
         self.size, self.hired = size, 0
         self.workers: dict[int, Worker] = {}
         self.busy: dict[int, tuple[Job, float]] = {}
@@ -178,7 +168,7 @@ class Crew:
             raise SearchFailed("All workers wait, and the search is not done.")
 
     def look(self) -> None:
-        """Wait a moment for what comes, and see who is gone, has to be killed, or hangs."""
+        """Wait a moment for what comes, and see who is gone or has to be killed."""
         now = self.now()
         if now >= self.timeout:
             raise SearchTimeout(self.overdue())
@@ -198,7 +188,6 @@ class Crew:
                 )
             self.take(worker, *answer)
         self.kill()
-        self.end_hung()
 
     def take(self, worker: Worker, loss: float, state: Any) -> None:
         """A worker has done its job."""
@@ -234,14 +223,6 @@ class Crew:
                 self.killed.add(number)
                 self.workers[number].process.kill()
                 self.run.kills += 1
-
-    def end_hung(self) -> None:
-        """End the workers that have been at their job for too long."""
-        for number, (_, begin) in list(self.busy.items()):
-            if self.job_timeout is not None and self.now() - begin > self.job_timeout:
-                worker = self.workers[number]
-                worker.end()
-                self.lose(worker, f"ended, without an answer for {self.job_timeout:g} s,")
 
     def overdue(self) -> str:
         """What to say where the time is up."""

@@ -24,57 +24,38 @@ def search_ranks(comm: Comm, search: Search, train: Train) -> Run | None:
 
     train: `train(job, state)` gives (loss, state), the state a tensor (n,) of float32, as
     `search_models.Models` has it. Raises ValueError on one rank, which would have nobody to train.
-    Example: `helpers.run(search_ranks, Asha(27, 20, 180), Models().train, ranks=4)[0].top(3)`.
+    Example: `helpers.run(search_ranks, Asha(27, 20, 180), Models().train, ranks=4)[0].losses`.
     """
     if comm.size < 2:
         raise ValueError("A search over ranks takes 2 or more: rank 0 hands out, others train.")
-    if comm.rank == 0:
-        return Coordinator(comm, search).found_by_all()
-    work(comm, train)
-    return None
-
-
-class Coordinator:
-    """Rank 0. busy: what each of the other ranks does, since when, and its answer to come."""
-
-    def __init__(self, comm: Comm, search: Search) -> None:
-        self.comm, self.search = comm, search
-        self.found = Run(search)
-        self.busy: dict[int, tuple[Job, float, Request]] = {}
-        self.start = comm.time()
-
-    def found_by_all(self) -> Run:
-        """Tell the search of each loss as soon as it is here, until it is done."""
-        free = list(range(1, self.comm.size))
-        while not self.search.done():
-            while free and (job := self.search.next()) is not None:
-                self.begin(free.pop(0), job)
-            if not self.busy:
-                raise RuntimeError("All ranks wait, and the search is not done.")
-            come = [rank for rank, (*_, request) in self.busy.items() if request.done()]
-            for rank in come:
-                self.take(rank)
-            free = sorted([*free, *come])
-            if not come:
-                time.sleep(POLL_SECONDS)
-        for rank in range(1, self.comm.size):
-            self.comm.send(torch.full((3,), -1.0, dtype=torch.float64), rank)
-        return self.found
-
-    def begin(self, rank: int, job: Job) -> None:
-        """Send a job and what its trial goes on from: float64, which float32 fits into."""
-        head = torch.tensor(job, dtype=torch.float64)
-        state = self.found.states.get(job.trial)
-        self.comm.send(head if state is None else torch.cat([head, state.double()]), rank)
-        self.busy[rank] = (job, self.comm.time() - self.start, self.comm.irecv(rank))
-
-    def take(self, rank: int) -> None:
-        """A rank's answer is here."""
-        job, begin, request = self.busy.pop(rank)
-        answer = request.wait()
-        loss, self.found.states[job.trial] = float(answer[0]), answer[1:].float()
-        self.found.reports.append(Report(rank, job, loss, begin, self.comm.time() - self.start))
-        self.search.report(job, loss)
+    if comm.rank > 0:
+        work(comm, train)
+        return None
+    found, start = Run(search), comm.time()
+    free = list(range(1, comm.size))
+    busy: dict[int, tuple[Job, float, Request]] = {}  # since when, and the answer to come
+    while not search.done():
+        while free and (job := search.next()) is not None:
+            rank = free.pop(0)
+            head = torch.tensor(job, dtype=torch.float64)  # which float32 fits into
+            state = found.states.get(job.trial)
+            comm.send(head if state is None else torch.cat([head, state.double()]), rank)
+            busy[rank] = (job, comm.time() - start, comm.irecv(rank))
+        if not busy:
+            raise RuntimeError("All ranks wait, and the search is not done.")
+        come = [rank for rank, (*_, request) in busy.items() if request.done()]
+        for rank in come:
+            job, begin, request = busy.pop(rank)
+            answer = request.wait()
+            loss, found.states[job.trial] = float(answer[0]), answer[1:].float()
+            found.reports.append(Report(rank, job, loss, begin, comm.time() - start))
+            search.report(job, loss)
+        free = sorted([*free, *come])
+        if not come:
+            time.sleep(POLL_SECONDS)
+    for rank in range(1, comm.size):
+        comm.send(torch.full((3,), -1.0, dtype=torch.float64), rank)
+    return found
 
 
 def work(comm: Comm, train: Train) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from helpers.lessons.search.experiments.best_of_many import Chosen
 from helpers.lessons.search.experiments.search_clock import Span
 from helpers.notebook.figures import show
-from helpers.notebook.style import BLUE, CYCLE, GREEN, GREY, ORANGE, RED, SKY, axes
+from helpers.notebook.style import BLUE, CYCLE, GREEN, GREY, ORANGE, RED, SKY, axes, note, ticks
 
 RUNGS = (SKY, ORANGE, GREEN, RED, BLUE)
 
@@ -38,20 +38,17 @@ def show_drawn(points: Mapping[int, tuple[float, float]], least: int) -> None:
     """
     figure, ax = axes(height=3.2)
     finite = [loss for _, loss in points.values() if loss < float("inf")]
-    top = 1.15 * max(finite)
-    for rate, loss in points.values():
+    for trial, (rate, loss) in points.items():
         kept = loss < float("inf")
-        ax.plot(rate, loss if kept else top, "o" if kept else "^", color=BLUE if kept else RED)
-    y = f"loss after {least} steps (nats)"
-    ax.set(xscale="log", xlabel="learning rate", ylabel=y)
-    at = {t: (x, y if y < float("inf") else top) for t, (x, y) in points.items()}
-    _label(ax, {str(trial): point for trial, point in at.items()})
+        y = loss if kept else 1.15 * max(finite)
+        ax.plot(rate, y, "o" if kept else "^", color=BLUE if kept else RED)
+        # At the left where another point is close at the right.
+        close = any(1 < r / rate < 1.33 and abs(other - loss) < 0.1 for r, other in points.values())
+        by, side = ((-5, -3), "right") if close else ((5, -3), "left")
+        note(ax, str(trial), (rate, y), by, ha=side, fontsize=8, color=GREY)
+    what = f"loss after {least} steps (nats)"
+    ax.set(xscale="log", xlabel="learning rate", ylabel=what)
     rate, loss = min(points.values(), key=lambda point: point[1])
-    ends = (f(rate for rate, _ in points.values()) for f in (min, max))
-    lost = len(points) - len(finite)
-    told = f", and {lost} without a finite one" * bool(lost)
-    alt = f"{y} against learning rate, logarithmic, from {next(ends):.2g} to {next(ends):.2g}, of "
-    alt += f"{len(points)} "
     even = math.log(10)  # the loss of who gives each of ten digits 1/10
     stuck = sum(not loss < even - 0.1 for _, loss in points.values())
     show(
@@ -60,38 +57,9 @@ def show_drawn(points: Mapping[int, tuple[float, float]], least: int) -> None:
         f"{even:.1f} nats, or worse: that is what equal chances for ten digits give, and they have "
         "learned nothing yet. The others lie apart, and the rate alone does not explain it: the "
         "numbers are trials, drawn in all five hyperparameters at once.",
-        f"{alt}trials: the least, {loss:.3g}, at {rate:.2g}{told}.",
+        f"{what} against learning rate, logarithmic, {len(points)} trials: the least, {loss:.3g}, "
+        f"at {rate:.2g}; {len(points) - len(finite)} without a finite one.",
     )
-
-
-def _label(ax: Any, points: Mapping[str, tuple[float, float]]) -> None:
-    """A name beside each point, where it covers the fewest of the other points and names."""
-    scale = 72 / ax.figure.dpi  # from pixels to text points
-    ax.autoscale_view()
-    at = {name: scale * ax.transData.transform(point) for name, point in points.items()}
-    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in at.values()]
-    for name, (x, y) in at.items():
-        wide = 4.6 * len(name)
-        best: tuple[int, float, float] | None = None
-        for up in (0, 8, -8, 15, -15):
-            for right in (5, -5 - wide, -wide / 2):
-                if right == -wide / 2 and not up:
-                    continue  # on the point itself
-                left, low = x + right, y + up - 3.5
-                box = (left, low, left + wide, low + 7)
-                clash = sum(_overlap(box, other) for other in taken)
-                if best is None or clash < best[0]:
-                    best = clash, right, up - 3.5
-        assert best is not None
-        _, along, above = best
-        taken.append((x + along, y + above, x + along + wide, y + above + 7))
-        ax.annotate(name, points[name], xytext=(along, above), textcoords="offset points",
-                    fontsize=8, color=GREY)  # fmt: skip
-
-
-def _overlap(one: tuple[float, ...], two: tuple[float, ...]) -> bool:
-    """Whether two boxes, (left, low, right, top), share a part."""
-    return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
 
 
 # --- searches on the clock ------------------------------------------------------------------------
@@ -193,74 +161,54 @@ def show_wrong(
     found: for each number of workers, (trials, share). paper: what the paper expects.
     """
     figure, ax = axes(height=3.4)
-    markers = "osD^v"
-    for at, (workers, curve) in enumerate(found.items()):
-        trials, shares = zip(*curve, strict=True)
-        ax.plot(trials, [100 * share for share in shares], marker=markers[at % len(markers)],
-                color=CYCLE[at], label=f"{workers} worker{'s' * (workers > 1)}")  # fmt: skip
-    trials, shares = zip(*paper, strict=True)
-    ax.plot(
-        trials,
-        [100 * share for share in shares],
-        "--",
-        color="#222222",
-        label="the paper: √n of n/η",
-    )
+    curves = {f"{n} worker{'s' * (n > 1)}": curve for n, curve in found.items()}
+    for (name, curve), colour, mark in zip(curves.items(), CYCLE, "osD^v", strict=False):
+        ax.plot([n for n, _ in curve], [100 * s for _, s in curve], mark + "-", color=colour,
+                label=name)  # fmt: skip
+    trials, rule = zip(*paper, strict=True)
+    label = "the paper: √n of n/η"
+    ax.plot(trials, [100 * share for share in rule], "--", color="#222222", label=label)
     ax.set(xscale="log", yscale="log", xlabel="trials, n", ylabel="wrong promotions (%)")
-    ax.set_xticks(trials, [str(n) for n in trials])
-    ax.minorticks_off()
-    ticks = [each for each in (1, 2, 5, 10, 20, 50, 100)]
-    ax.set_yticks(ticks, [str(each) for each in ticks])
-    ax.legend(fontsize=9, frameon=False)
-    told = "; ".join(
-        f"{w} worker{'s' * (w > 1)}: {', '.join(f'{100 * s:.0f} % of n = {n}' for n, s in curve)}"
-        for w, curve in found.items()
+    ticks(ax.xaxis, trials)
+    ticks(ax.yaxis, (1, 2, 5, 10, 20, 50, 100))
+    ax.legend(fontsize=9)
+    ends = "; ".join(
+        f"from {100 * c[0][1]:.0f} to {100 * c[-1][1]:.0f} % with {n}" for n, c in curves.items()
     )
-    many = [n for n, _ in paper]
-    falls = all(curve[0][1] > curve[-1][1] for curve in found.values())
-    fall = ", ".join(
-        f"from {100 * curve[0][1]:.0f} to {100 * curve[-1][1]:.0f} % with {workers}"
-        for workers, curve in found.items()
-    )
-    above = [
-        share / mean(curve[at][1] for curve in found.values())
-        for at, (_, share) in enumerate(paper)
-    ]
+    above = rule[0] / mean(curve[0][1] for curve in curves.values())
     show(
         figure,
-        f"From {many[0]} to {many[-1]} trials the share of wrong promotions "
-        f"{'falls' if falls else 'does not fall'} whatever the number of workers, "
-        f"{fall}. The paper's rule of thumb is {above[0]:.1f} times as high at "
-        f"{many[0]}, and {above[-1]:.1f} times at {many[-1]}.",
-        f"Wrong promotions from the first rung, both axes logarithmic. {told}.",
+        f"The share of wrong promotions from {trials[0]} to {trials[-1]} trials: {ends}. The "
+        f"paper's rule of thumb is {above:.1f} times as high at {trials[0]}.",
+        f"Wrong promotions from the first rung, both axes logarithmic: {ends}; by the paper's rule "
+        f"from {100 * rule[0]:.0f} to {100 * rule[-1]:.0f} %.",
     )
 
 
 def show_chosen(curve: Sequence[Chosen]) -> None:
     """Rows named rightly by the best of more and more trials: those that chose it, and others."""
     figure, ax = axes(height=3.2)
-    points = [(each.trials, each.validation, each.test) for each in curve]
-    n, chose, others = zip(*points, strict=True)
-    ax.plot(n, [100 * each for each in chose], "o-", color=RED, label="on the rows that chose it")
-    ax.plot(n, [100 * each for each in others], "s--", color=BLUE, label="on rows without a say")
-    ax.fill_between(n, [100 * each for each in chose], [100 * each for each in others],
-                    color=RED, alpha=0.15, linewidth=0)  # fmt: skip
+    n, *shares = zip(*curve, strict=True)
+    chose, others = ([100 * share for share in column] for column in shares)
+    ax.plot(n, chose, "o-", color=RED, label="on the rows that chose it")
+    ax.plot(n, others, "s--", color=BLUE, label="on rows without a say")
+    ax.fill_between(n, chose, others, color=RED, alpha=0.15, linewidth=0)
     ax.set(xscale="log", xlabel="how many it is the best of", ylabel="rows named rightly (%)")
-    ax.set_xticks(n, [str(each) for each in n])
-    ax.minorticks_off()
-    ax.legend(fontsize=9, frameon=False)
-    told = "; ".join(f"best of {a}: {100 * b:.1f} and {100 * c:.1f} %" for a, b, c in points)
-    last = curve[-1]
+    ticks(ax.xaxis, n)
+    ax.legend(fontsize=9)
+    told = "; ".join(
+        f"best of {a}: {b:.1f} and {c:.1f} %" for a, b, c in zip(n, chose, others, strict=True)
+    )
     show(
         figure,
         "Choosing among more trials helps, and the 50 rows that choose say more than is true: with "
-        f"27 trials {100 * last.validation:.1f} % on them and {100 * last.test:.1f} % on others, "
-        f"{100 * last.bias:.1f} points of flattery.",
+        f"{n[-1]} trials {chose[-1]:.1f} % on them and {others[-1]:.1f} % on others, "
+        f"{100 * curve[-1].bias:.1f} points of flattery.",
         f"Rows named rightly by the chosen one, on the rows that chose it and others. {told}.",
     )
 
 
-# --- the widget -----------------------------------------------------------------------------------
+# --- under tables ---------------------------------------------------------------------------------
 
 
 def honest_words(apart: np.ndarray) -> str:

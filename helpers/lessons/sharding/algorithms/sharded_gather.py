@@ -7,11 +7,9 @@ sections 3.1 and 3.3, for fetching the next unit while this one computes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor, nn
 
 if TYPE_CHECKING:
@@ -22,8 +20,7 @@ if TYPE_CHECKING:
 class Gatherer:
     """Hooks on units' modules: forward and backward find the parameters whole.
 
-    Backward is met at a unit's outputs, and at what its modules have kept in attributes, such as a
-    loss of their own.
+    Backward is met at a unit's outputs.
 
     units: in the order in which forward comes to them. prefetch: whether the next unit's gather
     starts before this one computes. changed: called when rows have come or gone.
@@ -39,28 +36,20 @@ class Gatherer:
     ) -> None:
         self.units, self.comm, self._prefetch, self._changed = units, comm, prefetch, changed
         for number, module in enumerate(modules):
-            module.register_forward_pre_hook(partial(self._before, number), with_kwargs=True)
+            module.register_forward_pre_hook(partial(self._before, number))
             module.register_forward_hook(partial(self._after, number))
 
-    def _before(
-        self, number: int, _: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]
-    ) -> None:
+    def _before(self, number: int, _: nn.Module, inputs: Any) -> None:
         """Forward comes to a unit, or backward computes its forward once more."""
-        unit = self.units[number]
-        if unit.backward:
-            return
-        self._need(unit, number + 1)
-        if torch.is_grad_enabled() and any(not flat.trainable for flat in unit.flats):
-            for tensor in _with_gradients([inputs, options]):
-                unit.entered += 1
-                tensor.register_hook(partial(self._leave, unit))
+        if not self.units[number].backward:
+            self._need(self.units[number], number + 1)
 
-    def _after(self, number: int, module: nn.Module, _: Any, outputs: Any) -> None:
+    def _after(self, number: int, _: nn.Module, inputs: Any, outputs: Any) -> None:
         """A unit's forward is done."""
         unit = self.units[number]
         if unit.backward:
             return
-        made = [*_with_gradients(outputs), *_kept(module)]
+        made = list(_with_gradients(outputs))
         unit.used = bool(made)
         for tensor in made:
             tensor.register_hook(partial(self._enter, number))
@@ -70,30 +59,13 @@ class Gatherer:
         """Backward has come to one of a unit's outputs."""
         unit = self.units[number]
         if not unit.backward:
-            unit.backward, unit.finished = True, not unit.trained
+            unit.backward, unit.made = True, 0
             earlier = (n for n in range(number - 1, -1, -1) if self.units[n].used)
             self._need(unit, next(earlier, len(self.units)))
 
-    def _leave(self, unit: Unit, _: Tensor) -> None:
-        """Backward has made the gradient of one of a unit's inputs."""
-        unit.left += 1
-        if unit.finished:
-            self.may_free(unit)
-
-    def may_free(self, unit: Unit) -> None:
-        """Free a unit whose own gradients are made, unless its frozen weights may be needed yet.
-
-        Whatever uses a trained weight has run when the weight's gradient is there. A frozen one
-        has been used for the last time when the inputs' gradients are there.
-        """
-        frozen = any(not flat.trainable for flat in unit.flats)
-        if not frozen or 0 < unit.entered == unit.left:
-            unit.entered = unit.left = 0
-            self.free(unit)
-
     def free(self, unit: Unit) -> None:
         """Free a unit's parameters."""
-        if not unit.closed:
+        if unit.is_open:
             unit.free(self.comm)
             self._changed()
 
@@ -105,29 +77,11 @@ class Gatherer:
 
 
 def _with_gradients(value: Any) -> Iterator[Tensor]:
-    """The tensors in a value that backward comes to, also inside dataclasses, dicts and lists."""
+    """The tensors in a value that backward comes to, also inside dicts, lists and tuples."""
     if isinstance(value, Tensor):
         if value.requires_grad:
             yield value
         return
-    inside: Any = ()
-    if isinstance(value, Mapping):
-        inside = value.values()
-    elif isinstance(value, list | tuple | set):
-        inside = value
-    elif is_dataclass(value):
-        inside = (getattr(value, field.name) for field in fields(value))
-    for each in inside:
+    inside = value.values() if isinstance(value, Mapping) else value
+    for each in inside if isinstance(inside, list | tuple) or inside is not value else ():
         yield from _with_gradients(each)
-
-
-OF_EVERY_MODULE = frozenset(vars(nn.Module()))
-
-
-def _kept(module: nn.Module) -> Iterator[Tensor]:
-    """Tensors with a graph that a module, or one in it, has in an attribute or a list of them."""
-    for each in module.modules():
-        for name, value in vars(each).items():
-            if name not in OF_EVERY_MODULE:
-                kept = value if isinstance(value, list | tuple) else [value]
-                yield from (t for t in kept if isinstance(t, Tensor) and t.grad_fn is not None)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from helpers.lessons.sharding.algorithms.sharded_row import Flat
 from helpers.lessons.sharding.algorithms.sharded_unit import Unit
 
 if TYPE_CHECKING:
@@ -36,41 +35,38 @@ class Summer:
         changed: Callable[[], None],
         finished: Callable[[Unit], None],
     ) -> None:
-        self._order = [unit for unit in reversed(units) if unit.trained]
+        self._order = list(reversed(units))
         self._comm, self._weight, self._changed = comm, weight, changed
         self._finished = finished
         self._next, self._passes = 0, 0
         self._requests: deque[tuple[Request, Unit]] = deque()
         for unit in self._order:
-            for flat in unit.trained:
-                for number, parameter in enumerate(flat.parameters):
-                    parameter.register_post_accumulate_grad_hook(
-                        partial(self._arrive, unit=unit, flat=flat, number=number)
-                    )
+            for number, parameter in enumerate(unit.parameters):
+                arrive = partial(self._arrive, unit=unit, number=number)
+                parameter.register_post_accumulate_grad_hook(arrive)
 
-    def _arrive(self, parameter: nn.Parameter, unit: Unit, flat: Flat, number: int) -> None:
+    def _arrive(self, parameter: nn.Parameter, unit: Unit, number: int) -> None:
         """Backward has made a parameter's gradient."""
-        if unit.closed:
+        if not unit.is_open:
             raise RuntimeError(
                 f"Backward came to {unit.name} by a way that forward has not shown, when its "
-                "parameters were freed: let the unit return what the loss needs, or keep it in an "
-                "attribute."
+                "parameters were freed: let the unit return what the loss needs."
             )
         if not unit.arrived:
-            self._settle(keep=0 if unit.summing else 1)
-        flat.take(number, self._weight(), parameter in unit.arrived)
-        unit.arrived.add(parameter)
+            self._settle(keep=1 if unit.gradient is None else 0)
+        unit.take(number, self._weight())
+        unit.made += 1
         self._changed()
-        if unit.complete:
-            unit.finished = True
+        if unit.made == len(unit.parameters):
             self._finished(unit)
+        if unit.complete:
             while self._order[self._next].complete:
                 self._start_next()
 
     def _start_next(self) -> None:
-        """Sum the next unit's rows: in one order on all ranks, or they would add unlike things."""
+        """Sum the next unit's row: in one order on all ranks, or they would add unlike things."""
         unit = self._order[self._next]
-        if unit.summing and not unit.arrived:
+        if unit.gradient is not None and not unit.arrived:
             self._settle()
         self._requests.append((unit.start_scatter(self._comm, self._weight()), unit))
         self._next = (self._next + 1) % len(self._order)
@@ -92,14 +88,12 @@ class Summer:
         self._next = self._passes = 0
         for unit in self._order:
             unit.arrived.clear()
-            for flat in unit.trained:
-                flat.drop()
+            unit.drop()
 
     def _settle(self, keep: int = 0) -> None:
         """Wait until all sums but the last `keep` are made, and give their rows back."""
         while len(self._requests) > keep:
             request, unit = self._requests.popleft()
             request.wait()
-            for flat in unit.trained:
-                flat.drop()
+            unit.drop()
             self._changed()

@@ -1,76 +1,96 @@
-"""A unit of a sharded model: a module's parameters, gathered, used and freed together.
+"""A unit of a sharded model: parameters in a row, cut into as many slices as there are ranks.
 
-Source: Zhao et al., "PyTorch FSDP" (2023), section 3.2.1 and 4.2.
+The row is padded with zeros until the ranks divide it, so that every rank's slice is as long as the
+others'. A unit's parameters are gathered, used and freed together. Sources: Rajbhandari, Rasley,
+Ruwase and He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models" (2020),
+section 5; Zhao et al., "PyTorch FSDP" (2023), sections 3.2.1 and 4.2, for units, the padded row
+and for freeing its memory under the parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from helpers.lessons.messages.algorithms.collectives import all_gather_ring, reduce_scatter_ring
-from helpers.lessons.sharding.algorithms.sharded_row import Flat
+from helpers.lessons.messages.algorithms.collectives import (
+    all_gather_ring,
+    chunk_bounds,
+    reduce_scatter_ring,
+)
 
 if TYPE_CHECKING:
     from helpers.engine.comm import Comm, Request
 
 
 class Unit:
-    """A module's parameters: gathered, used and freed together, and their gradients scattered.
+    """Some parameters of one type, in a row, and the row of their gradients.
 
-    flats: a row of trainable and one of frozen parameters, for each type that there is.
-    arrived: parameters whose gradients backward has made. is_open: whether the rows have memory,
+    full: the whole row, padded. Where `whole` is not set its memory is there only between `open`
+    and `free`, and a closed parameter reads as NaN, so that a use at the wrong time shows.
+    slice: this rank's part of the row, in the type that is computed with.
+    master: what the optimizer updates: the slice itself, or in mixed precision a copy of it in
+    the model's own type.
+    gradient: of the whole row, None where there is none now. own: from stage 2 on, this rank's
+    slice of the sum.
+    padding: elements that the row is longer than its parameters.
+    arrived: parameters whose gradients backward has made. is_open: whether the row has memory,
     which a gather may be filling yet. used: whether backward will come by. backward: whether it
-    is here. finished: whether it has made the unit's own gradients. entered, left: how many
-    inputs have a gradient, and how many of these backward has made.
+    is here. made: gradients that this backward has made.
     """
 
     def __init__(
         self, name: str, parameters: Sequence[nn.Parameter], comm: Comm, stage: int, mixed: bool
     ) -> None:
-        kinds: dict[tuple[bool, torch.dtype], list[nn.Parameter]] = {}
-        for parameter in parameters:
-            if not parameter.dtype.is_floating_point:
-                raise TypeError(f"A parameter of {name} is {parameter.dtype}: floats are sharded.")
-            kinds.setdefault((parameter.requires_grad, parameter.dtype), []).append(parameter)
-        self.name = name
-        self.flats = [Flat(group, comm, stage, mixed) for group in kinds.values()]
-        self.trained = [flat for flat in self.flats if flat.trainable]
+        kinds = {p.dtype for p in parameters}
+        if len(kinds) > 1 or not parameters[0].is_floating_point():
+            raise TypeError(f"The parameters of {name} are {kinds}: take floats of one type.")
+        self.name, self.parameters, self.whole = name, list(parameters), stage < 3
+        self.length = sum(p.numel() for p in parameters)
+        self.padding = -self.length % comm.size
+        exact = parameters[0].new_zeros(self.length + self.padding, requires_grad=False)
+        torch.cat([p.detach().reshape(-1) for p in parameters], out=exact[: self.length])
+        self.full = exact.to(torch.bfloat16 if mixed else exact.dtype)
+        start, stop = self.bounds = chunk_bounds(len(exact), comm.size)[comm.rank]
+        self.slice = self.full[start:stop] if self.whole else self.full[start:stop].clone()
+        self.master = nn.Parameter(exact[start:stop].clone() if mixed else self.slice)
+        self._views = self.shaped(self.full)
+        self._closed = [self.full.new_full((), math.nan).expand(p.shape) for p in parameters]
+        for parameter, view in zip(parameters, self._views, strict=True):
+            parameter.grad, parameter.data = None, view
+        self.gradient = torch.zeros_like(self.full) if stage == 1 else None
+        self.own = torch.zeros_like(self.slice) if stage > 1 else None
+        # The row's parts, in the parameters' shapes.
+        self._gradients = [] if self.gradient is None else self.shaped(self.gradient)
         self.arrived: set[nn.Parameter] = set()
-        self.is_open = stage < 3
-        self.used = self.backward = self.finished = False
-        self.entered = self.left = 0
-        self._gathering: Request | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether backward has made every gradient of the unit."""
-        return len(self.arrived) == sum(len(flat.parameters) for flat in self.trained)
-
-    @property
-    def summing(self) -> bool:
-        """Whether a row of gradients is there, of this backward or of one before."""
-        return self.trained[0].gradient is not None
-
-    @property
-    def closed(self) -> bool:
-        """Whether only slices of the parameters are here."""
-        return not self.is_open
-
-    def open(self) -> None:
-        """Take memory for the whole rows, in which this rank's slices alone are right as yet."""
-        for flat in self.flats:
-            flat.open()
+        self.used, self.backward, self.made = False, False, 0
         self.is_open = True
+        self._gathering: Request | None = None
+        if not self.whole:
+            self.free(comm)
+
+    def shaped(self, row: Tensor) -> list[Tensor]:
+        """Each parameter's part of a row, in the parameter's shape."""
+        parts = row[: self.length].split([p.numel() for p in self.parameters])
+        return [part.view(p.shape) for part, p in zip(parts, self.parameters, strict=True)]
+
+    # --- the parameters' values -------------------------------------------------------------------
 
     def start_gather(self, comm: Comm) -> None:
-        """Begin to gather the parameters on the communication thread, unless that is done."""
-        if self.closed:
-            self.open()
-            self._gathering = comm.background(_gather, [flat.full for flat in self.flats])
+        """Begin to gather the parameters on the communication thread, unless that is done.
+
+        The whole row gets memory, with this rank's slice in its place.
+        """
+        if self.is_open:
+            return
+        self.full.untyped_storage().resize_(len(self.full) * self.full.element_size())
+        self.full[slice(*self.bounds)] = self.slice
+        for parameter, view in zip(self.parameters, self._views, strict=True):
+            parameter.data = view
+        self.is_open, self._gathering = True, comm.background(_gather, self.full)
 
     def gather(self, comm: Comm) -> None:
         """Return once the parameters are whole."""
@@ -80,87 +100,109 @@ class Unit:
         self._gathering = None
 
     def free(self, comm: Comm) -> None:
-        """Keep this rank's slices of the parameters only; waits for a gather under way."""
-        if not self.closed:
+        """Keep this rank's slice of the parameters only; waits for a gather under way.
+
+        What autograd has saved refers to the same memory, and finds it filled after the next one.
+        """
+        if self.is_open:
             self.gather(comm)
-            for flat in self.flats:
-                flat.close()
+            for parameter, nothing in zip(self.parameters, self._closed, strict=True):
+                parameter.data = nothing
+            self.full.untyped_storage().resize_(0)
         self.is_open = self.backward = False
 
-    def load(self, parameter: nn.Parameter, value: Tensor) -> None:
-        """A parameter is being given a value: note it as exactly as the optimizer keeps it."""
-        for flat in self.flats:
-            for number, each in enumerate(flat.parameters):
-                if each is parameter:
-                    flat.load(number, value)
+    def collect(self, comm: Comm) -> list[Tensor]:
+        """Every parameter's whole value, in the optimizer's type, on every rank."""
+        row = self.master.detach().new_empty(len(self.full))
+        row[slice(*self.bounds)] = self.master.detach()
+        return self.shaped(all_gather_ring(comm, row))
 
-    def keep(self) -> None:
-        """What has been written into open parameters goes into this rank's slices."""
-        for flat in self.flats:
-            if not (flat.whole or self.closed):
-                flat.slice.copy_(flat.full[slice(*flat.bounds)])
+    # --- their gradients --------------------------------------------------------------------------
+
+    @property
+    def complete(self) -> bool:
+        """Whether backward has made every gradient of the unit."""
+        return len(self.arrived) == len(self.parameters)
+
+    def zero(self) -> None:
+        """Forget this rank's slice of the summed gradient; in stage 1, the whole row.
+
+        In stage 1 every `.grad` is a view of the row, which autograd adds to.
+        """
+        for held in (self.gradient, self.own):
+            if held is not None:
+                held.zero_()
+        for parameter, view in zip(self.parameters, self._gradients, strict=False):
+            parameter.grad = view
+
+    def summed(self, comm: Comm, weight: float) -> Tensor:
+        """Stage 1: this rank's slice of the sum of all ranks' rows times their weights.
+
+        The rows stay as they are, so that the next backward adds to them where nobody has called
+        `zero_grad`: unlike `reduce_scatter_ring` this one passes copies of the chunks on.
+        """
+        assert self.gradient is not None
+        for parameter, view in zip(self.parameters, self._gradients, strict=True):
+            if parameter.grad is None:  # somebody else's `zero_grad` puts None there
+                view.zero_()
+            elif parameter.grad.data_ptr() != view.data_ptr():
+                view.copy_(parameter.grad)
+            parameter.grad = view
+        chunks = [self.gradient[slice(*b)] for b in chunk_bounds(len(self.gradient), comm.size)]
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        partial, scratch = chunks[left] * weight, torch.empty_like(chunks[left])
+        for step in range(1, comm.size):
+            sending = comm.isend(partial, right)
+            received = comm.recv(left, into=scratch)
+            sending.wait()
+            torch.add(received, chunks[(comm.rank - step - 1) % comm.size] * weight, out=partial)
+        return partial
+
+    def take(self, number: int, weight: float) -> None:
+        """Move a parameter's `.grad`, times `weight`, into the row, which is made if need be.
+
+        number: of the parameter in the row. Where it has arrived before, this one is added.
+        """
+        if self.gradient is None:
+            self.gradient = self.full.new_zeros(len(self.full))
+            self._gradients = self.shaped(self.gradient)
+        parameter, view = self.parameters[number], self._gradients[number]
+        assert parameter.grad is not None
+        if parameter in self.arrived:
+            view.add_(parameter.grad, alpha=weight)
+        else:
+            torch.mul(parameter.grad, weight, out=view)
+        parameter.grad = None
+        self.arrived.add(parameter)
 
     def start_scatter(self, comm: Comm, weight: float) -> Request:
-        """Begin to sum the gradients and to add this rank's slices of the sums to `own`.
+        """Begin to sum the gradients and to add this rank's slice of the sum to `own`.
 
         A parameter that has no gradient counts as zero.
         """
-        rows = []
-        for flat in self.trained:
-            for number, parameter in enumerate(flat.parameters):
-                if parameter.grad is not None:
-                    flat.take(number, weight, parameter in self.arrived)
-            if flat.gradient is None:
-                flat.gradient = flat.full.new_zeros(len(flat.full))
-            rows.append((flat.gradient, flat.own))
+        for number, parameter in enumerate(self.parameters):
+            if parameter.grad is not None:
+                self.take(number, weight)
+        if self.gradient is None:
+            self.gradient = self.full.new_zeros(len(self.full))
         self.arrived.clear()
-        return comm.background(_scatter, rows)
+        return comm.background(_scatter, self.gradient, self.own)
+
+    def drop(self) -> None:
+        """Give the whole row of gradients back."""
+        self.gradient = None
+        self._gradients = []
 
 
-def _gather(comm: Comm, rows: list[Tensor]) -> None:
-    """On the communication thread: fill whole rows of which each rank has its slice.
+def _gather(comm: Comm, row: Tensor) -> None:
+    """On the communication thread: fill a whole row of which each rank has its slice.
 
     The ring works on another tensor of the same memory: one that is ever seen through numpy, as
     some ranks' messages are, can no longer give its memory back.
     """
-    for row in rows:
-        all_gather_ring(comm, torch.from_dlpack(row))
+    all_gather_ring(comm, torch.from_dlpack(row))
 
 
-def _scatter(comm: Comm, rows: list[tuple[Tensor, Tensor]]) -> None:
-    """On the communication thread: sum rows of gradients and add this rank's slices to its own."""
-    for row, own in rows:
-        own += reduce_scatter_ring(comm, row)
-
-
-LISTS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
-"""Modules that hold others, or parameters, and are never called themselves."""
-
-
-def modules_of_units(model: nn.Module, units: Sequence[nn.Module] | None) -> Sequence[nn.Module]:
-    """The modules to gather as one each: those given, or else all that the model calls itself.
-
-    Raises ValueError for one that nobody calls, so that its parameters would never be gathered, and
-    for one that lies in another or is named twice.
-    """
-    modules = list(_called(model)) if units is None else units
-    for place, module in enumerate(modules):
-        if isinstance(module, LISTS):
-            raise ValueError(
-                f"Unit {place} is a {type(module).__name__}, which nobody calls, so that its "
-                "parameters would never be gathered: give the modules in it."
-            )
-        if any(module in set(other.modules()) for other in modules if other is not module):
-            raise ValueError("One unit lies in another: give each module to one unit.")
-    if len(set(modules)) < len(modules):
-        raise ValueError("A module is named as a unit twice.")
-    return modules
-
-
-def _called(model: nn.Module) -> Iterator[nn.Module]:
-    """A model's children; in place of a list or dict of them, which nobody calls, what is in it."""
-    for child in model.children():
-        if isinstance(child, nn.ModuleList | nn.ModuleDict):
-            yield from _called(child)
-        elif not isinstance(child, LISTS):
-            yield child
+def _scatter(comm: Comm, row: Tensor, own: Tensor) -> None:
+    """On the communication thread: sum a row of gradients and add this rank's slice to its own."""
+    own += reduce_scatter_ring(comm, row)
