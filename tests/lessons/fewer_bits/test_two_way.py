@@ -43,7 +43,7 @@ def some_steps(comm: Comm, encoding: Encoding, length: int, steps: int) -> Any:
 
 
 @pytest.mark.parametrize(("engine", "size", "length"), CASES)
-@pytest.mark.parametrize("encoding", ENCODINGS, ids=str)
+@pytest.mark.parametrize("encoding", ENCODINGS)
 def test_all_ranks_get_the_same_and_nothing_is_lost(
     engine: str, encoding: Encoding, size: int, length: int
 ) -> None:
