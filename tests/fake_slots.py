@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from helpers.grade import slots, watch
+from helpers.grade import run, slots
 from helpers.grade.slots import Job
 from helpers.grade.wish import Wish
 from tests.fake_grader import FakeJudge
@@ -55,11 +55,11 @@ class Judge(FakeJudge):
 class FakeSlot(slots.Slot):
     """A slot whose process is only said to be one; it is its own channel."""
 
-    def __init__(self, number: int, wish: Wish) -> None:
-        self.number, self.said = number, list[Any]()
+    def __init__(self, wish: Wish) -> None:
+        self.said = list[Any]()
         self.channel: Any = self
         try:
-            self.judge = Judge(wish.lesson, wish.mode, number)
+            self.judge = Judge(wish.lesson, wish.mode, 0)
             self.said.append("ready")
         except Died:
             self.said.append(None)
@@ -103,9 +103,9 @@ def install(patch: pytest.MonkeyPatch, home: Path) -> Clock:
 
     patch.setattr(slots, "Slot", FakeSlot)
     patch.setattr(slots, "wait", wait)
-    for module in (slots, watch):
+    for module in (slots, run):
         patch.setattr(module, "time", clock)
     patch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     patch.setenv("FAKE_JUDGE_LOG", str(home / "log"))
-    patch.setattr("helpers.grade.run.grader_version", lambda *of: "as it was")
+    patch.setattr("helpers.grade.grading.grader_version", lambda wish: "as it was")
     return clock

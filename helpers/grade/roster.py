@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.grade.discover import Submission, submission, told_apart
 from helpers.grade.files import printable
 from helpers.grade.wish import GradingError
 
@@ -25,6 +26,7 @@ COLUMNS = {
     "email address": "email",
     "last modified (grade)": "modified",
 }
+ABSENT = "Nothing was handed in."
 POSSIBLE = "Points Possible"  # a line of Canvas's that is nobody's
 # Names that the systems give to what students handed in.
 CANVAS_FILE = re.compile(r"[^_]+(?:_LATE)?_(\d+)_\d+_")
@@ -101,6 +103,9 @@ class Roster:
         return matched
 
 
+People = list[tuple[Submission, Person | None]]
+
+
 def read_table(path: Path, what: str) -> list[tuple[int, list[str]]]:
     """The lines of a CSV file that say anything, with their numbers. Raises GradingError.
 
@@ -149,3 +154,20 @@ def read_roster(path: Path, lesson: str) -> Roster:
     # Canvas's column is the only one whose name holds "lesson 03" or "lesson 3".
     named = [one for one in lines[0] if re.search(rf"(?i)\blesson 0*{int(lesson)}\b", one)]
     return Roster(tuple(listed), named[0] if len(named) == 1 else "")
+
+
+def whose(here: list[Submission], listed: Roster | None) -> People:
+    """What was handed in with the person of each, and those on the list who are not among them."""
+    if listed is None:
+        return [(one, None) for one in here]
+    matched = listed.match([one.raw for one in here])
+    people = {one.raw: person for one, person in zip(here, matched, strict=True)}
+    everybody = list(here)
+    for person in listed.people:
+        if person not in matched:
+            name, number = person.called, 2
+            while name in people:  # somebody else's submission has it
+                name, number = f"{person.called} ({number})", number + 1
+            people[name] = person
+            everybody.append(submission(name, None, ABSENT))
+    return [(one, people[one.raw]) for one in told_apart(everybody)]

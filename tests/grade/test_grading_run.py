@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,13 @@ from fake_grader import FILE, JUDGE, UNJUDGED, calls, hand_in, notebook, results
 
 from helpers.grade import slots
 from helpers.grade.files import owned
+from helpers.grade.grading import FAILED, Grading, grader_version
 from helpers.grade.report.sheet import Entry
-from helpers.grade.run import Grading, grade
-from helpers.grade.store import grader_version
+from helpers.grade.run import grade
 from helpers.grade.wish import GradingError, Wish
 
 Grade = Callable[..., Grading]
-VERSION = "helpers.grade.run.grader_version"
+VERSION = "helpers.grade.grading.grader_version"
 HEAD = "submission,exercise,points,comment\n"
 
 
@@ -38,7 +39,7 @@ def graded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Grade:
 
     def run(**wish: Any) -> Grading:
         made = {"folder": folder, "lesson": "02", "out": folder.parent / "out", "jobs": 2}
-        return grade(Wish(**{**made, "judge": JUDGE, **wish}))
+        return grade(Wish(**{**made, "judge": JUDGE, **wish}), print)
 
     return run
 
@@ -56,7 +57,7 @@ def test_all_reports_are_there_and_what_is_unchanged_comes_from_the_cache(
     graded: Grade, folder: Path, tmp_path: Path
 ) -> None:
     done = graded()
-    assert (done.graded, done.cached, done.failed) == (3, 0, [])
+    assert (done.graded, done.cached) == (3, 0)
     before = results(tmp_path / "out")
     assert {
         "grades.csv", "grades.json", "canvas.csv", "moodle.csv", "class.html", "overrides.csv"
@@ -74,27 +75,29 @@ def test_all_reports_are_there_and_what_is_unchanged_comes_from_the_cache(
     assert graded().graded == 3 and results(tmp_path / "out") == before
 
 
-@pytest.mark.parametrize("changed", ["key", "mode", "mistakes", "version"])
+@pytest.mark.parametrize("changed", ["key", "mode", "version"])
 def test_what_a_grade_depends_on_makes_it_new(
     graded: Grade, tmp_path: Path, changed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graded()
     (tmp_path / "key").write_bytes(bytes(range(32)))
     if changed == "version":
-        monkeypatch.setattr(VERSION, lambda lesson, judge: "new")
-    wishes = {"key": tmp_path / "key", "mode": "none", "mistakes": "[02.2]\n"}
+        monkeypatch.setattr(VERSION, lambda wish: "new")
+    wishes = {"key": tmp_path / "key", "mode": "none"}
     assert graded(**({changed: wishes[changed]} if changed in wishes else {})).graded == 3
 
 
 def test_the_version_is_of_all_that_may_decide(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("helpers.grade.store.HELPERS", tmp_path)
-    seen = [grader_version("02", JUDGE), grader_version("03", JUDGE), grader_version("02", "x:Y")]
+    monkeypatch.setattr("helpers.grade.grading.HELPERS", tmp_path)
+    wish = Wish(tmp_path, "02", tmp_path, 1)
+    wishes = [wish, *(replace(wish, **{n: "x"}) for n in ("lesson", "judge", "mistakes"))]
+    seen = [grader_version(one) for one in wishes]
     for text in ("", "pass"):
         (tmp_path / "judge.py").write_text(text)
-        seen.append(grader_version("02", JUDGE))
-    assert len({*seen}) == 5 and grader_version("02", JUDGE) == seen[-1]
+        seen.append(grader_version(wish))
+    assert len({*seen}) == 6 and grader_version(wish) == seen[-1]
 
 
 @pytest.mark.parametrize(
@@ -107,10 +110,9 @@ def test_where_the_grader_fails_the_rest_goes_on(
     before = totals(tmp_path / "out")
     hand_in(folder, "dora", **order)
     done = graded()
-    assert done.failed == ["dora"]
     assert totals(tmp_path / "out") == before | {"dora": "0"}
     dora = entry(done, "dora").grade
-    assert {*dora.outcomes} == {"not judged"} and "says nothing about the answers" in dora.note
+    assert {*dora.outcomes} == {"not judged"} and dora.note == FAILED
     assert not any(b"hidden input" in data for data in results(tmp_path / "out").values())
     # It was tried twice, and is tried again the next time.
     assert [name for _, name in calls(tmp_path / "log")].count("dora") == 2
@@ -133,7 +135,7 @@ def test_what_is_not_judged_is_asked_again_alone(
 ) -> None:
     hand_in(folder, "aaron", do=orders)
     done = graded()
-    assert (done.failed, entry(done, "aaron").grade.not_judged) == ([], open_)
+    assert entry(done, "aaron").grade.not_judged == open_
     called = calls(tmp_path / "log")
     assert len(called) == 5 and called[-1][1] == "aaron"
     assert called[-1][0] not in {slot for slot, _ in called[:-1]}  # a slot of its own

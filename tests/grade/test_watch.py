@@ -14,8 +14,8 @@ import fake_slots
 import pytest
 from fake_grader import FILE, JUDGE, calls, hand_in, notebook, results
 
-from helpers.grade.run import Grading, grade
-from helpers.grade.watch import BROKEN, STILL, Watching, can_be_parsed, watch
+from helpers.grade.grading import Grading
+from helpers.grade.run import BROKEN, STILL, Run, grade
 from helpers.grade.wish import GradingError, Wish
 
 HEAD = "submission,exercise,points,comment\n"
@@ -41,7 +41,7 @@ class Script:
             if left and left[0][0] in line:
                 left.pop(0)[1]()
 
-        made = watch(self.wish(**wish), say, until_idle=30.0)
+        made = grade(self.wish(**wish), say, watch=True, until_idle=30.0)
         assert left == [], self.said
         return made
 
@@ -106,9 +106,9 @@ def test_it_leaves_what_grade_leaves(script: Script) -> None:
     watched = results(script.out)
     assert "emil: The folder holds no 02_messages.ipynb." in script.said
     assert {name: n for name, n in script.gradings.items() if n != 1} == {"hans": 2, "dies": 2}
-    again = grade(script.wish())
+    again = grade(script.wish(), print)
     assert (again.graded, again.cached) == (1, 6) and results(script.out) == watched
-    grade(script.wish(out=script.home / "whole"))
+    grade(script.wish(out=script.home / "whole"), print)
     assert results(script.home / "whole") == watched
 
 
@@ -210,7 +210,7 @@ def test_overrides_and_the_class_list_are_taken_up(script: Script) -> None:
     script.hand_in("bob")()
     script.run(
         ("bob: ", lambda: (file.write_text(f"{HEAD}ann,02.1,9,\n"), roster.unlink())),
-        ("is not there; name a file with --roster. The one from before", lambda: None),
+        ("is not there; name a file with --roster. Until that is right", lambda: None),
         ("line 2: the points are '9'", script.hand_in("dora")),
         ("dora: ", lambda: (note(), file.write_text(f"{HEAD}ann,02.1,1.5,\n"))),
         ("overrides.csv is taken up", lambda: None),
@@ -238,15 +238,16 @@ def test_what_cannot_begin_is_told(script: Script) -> None:
 @pytest.fixture
 def coming(script: Script) -> Callable[..., set[str]]:
     """Looks once a second for so long; the names of those that may still be written."""
-    watching = Watching(script.wish(), script.said.append)
+    run = Run(script.wish(), script.said.append, watch=True)
+    grading = run.grading
 
     def look(seconds: float) -> set[str]:
-        watching.look()
-        for _ in range(int(seconds)):
-            script.clock.sleep(1.0)
-            watching.look()
-        grading = watching.grading
-        return {one.name for one, _ in grading.here if one.id in grading.coming}
+        for second in range(int(seconds) + 1):
+            script.clock.sleep(1.0 if second else 0.0)
+            grading.read_folder()
+            grading.reckon(run.rests)
+        wanted = {job.submission.id for job in grading.wanted}
+        return {one.name for one, _ in grading.people if one.id in grading.waiting - wanted}
 
     return look
 
@@ -259,7 +260,7 @@ def test_a_notebook_is_taken_when_it_is_still(script: Script, coming: Coming) ->
     path = hand_in(script.folder, "ann")
     for size in range(10, len(whole), 25):
         path.write_text(whole[:size])
-        assert coming(1) == {"ann"} and not can_be_parsed(path)
+        assert coming(1) == {"ann"}
     path.write_text(whole)
     assert coming(STILL - 1) == {"ann"} and coming(1) == set() == coming(60)
 
