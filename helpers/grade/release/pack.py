@@ -25,7 +25,7 @@ from helpers.checks.released import CASES, OUTCOMES
 from helpers.checks.spec import Exercise
 from helpers.course.build.notebook import read
 from helpers.course.build.run import ROOT, notebooks
-from helpers.grade.prune import Module, Modules, Name, always, file_of, sources
+from helpers.grade.prune import Module, Modules, Name, file_of, sources
 from helpers.grade.release.cells import direct_uses, recorded
 from helpers.grade.release.tables import without_functions
 from helpers.grade.sandbox.visible import ROOM
@@ -206,17 +206,11 @@ def _algorithms(
     kept = modules.reached(wanted - withheld, withheld)
     missing = (wanted | modules.missed(kept)) & withheld
     stubs = {name: f'{name[1]} = left_out("`{name[1]}`")' for name in missing}
+    stubs |= {(module, ""): f"{LEFT_OUT}\n" for module, _ in missing}  # "" comes first
+    parts = {where for where, _ in kept | stubs.keys()}
     found: dict[str, bytes] = {}
-    for name, module in modules.modules.items():
-        stubbed = any(where == name for where, _ in stubs)
-        if name in whole:
-            text = module.text
-        elif stubbed or any(where == name for where, _ in kept):
-            text = modules.cut(name, kept, stubs)
-        else:
-            continue
-        if stubbed:
-            text = with_import(text, LEFT_OUT)
+    for name in [one for one in modules.modules if one in whole | parts]:
+        text = modules.modules[name].text if name in whole else modules.cut(name, kept, stubs)
         found[file_of(name)] = text.encode()
         package = name.rpartition(".")[0]
         found[file_of(package)] = modules.modules[package].text.encode()
@@ -227,15 +221,6 @@ def _named_by(files: Mapping[str, bytes]) -> set[Name]:
     """What the other modules of the ZIP import of rooms' algorithms."""
     modules = [text.decode() for name, text in files.items() if name.endswith(".py")]
     return set().union(*map(_imports, modules))
-
-
-def with_import(text: str, line: str) -> str:
-    """A module's text with one import more, behind its docstring and its `__future__` lines."""
-    body = ast.parse(text).body
-    head = [one for at, one in enumerate(body) if always(one, at)]
-    lines = text.splitlines(keepends=True)
-    at = (head[-1].end_lineno or 0) if head else 0
-    return "".join([*lines[:at], f"\n{line}\n", *lines[at:]])
 
 
 # --- the exercises' specs -------------------------------------------------------------------------
