@@ -80,8 +80,8 @@ class Roster:
     people: tuple[Person, ...]
     canvas: str = ""
 
-    def match(self, names: Sequence[str]) -> list[Person | None]:
-        """For each submission, by its name in the file system, the person that it belongs to.
+    def match(self, names: Sequence[str]) -> dict[Person, str]:
+        """Who has handed in, with the name that their submission has in the file system.
 
         A name that fits several people belongs to none; of two submissions of one person the first
         one has it.
@@ -94,13 +94,13 @@ class Roster:
             for key in one
             if often[key] == 1
         }
-        matched: list[Person | None] = []
+        found: dict[Person, str] = {}
         for raw in names:
             canvas, moodle = CANVAS_FILE.match(raw), MOODLE_FOLDER.search(raw)
             surest = (canvas and f"canvas {canvas[1]}") or (moodle and f"moodle {moodle[1]}") or ""
-            found = known.get(surest) or known.get(raw.casefold())
-            matched.append(None if found in matched else found)
-        return matched
+            if person := known.get(surest) or known.get(raw.casefold()):
+                found.setdefault(person, raw)
+        return found
 
 
 People = list[tuple[Submission, Person | None]]
@@ -161,7 +161,8 @@ def whose(here: list[Submission], listed: Roster | None) -> People:
     if listed is None:
         return [(one, None) for one in here]
     matched = listed.match([one.raw for one in here])
-    people = {one.raw: person for one, person in zip(here, matched, strict=True)}
+    people: dict[str, Person | None] = dict.fromkeys(one.raw for one in here)
+    people |= {raw: person for person, raw in matched.items()}
     everybody = list(here)
     for person in listed.people:
         if person not in matched:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from helpers.grade.grades import Mode, SubmissionGrade, Took
@@ -53,7 +53,7 @@ class Entry:
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON data."""
-        made = asdict(replace(self, took=None))
+        made = asdict(self)
         del made["took"]
         return made.pop("grade") | made | {"total": self.grade.total, "max": self.grade.max}
 
