@@ -72,13 +72,13 @@ answers: a cell that builds on an open exercise shows what it showed on another 
 """
 
 
-def release(lesson: str, out: Path, root: Path = ROOT) -> list[str]:
+def release(lesson: str, out: Path) -> list[str]:
     """Write the ZIP of a lesson, such as "02", to `out`; returns the names of its files.
 
     Raises ValueError with a sentence where there is no such lesson, or where it is not in step with
     its solution (`./course build`).
     """
-    files = contents(lesson, root)
+    files = contents(lesson)
     partial = out.with_name(f"{out.name}.part")
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -93,23 +93,23 @@ def release(lesson: str, out: Path, root: Path = ROOT) -> list[str]:
     return sorted(files)
 
 
-def contents(lesson: str, root: Path = ROOT) -> dict[str, bytes]:
+def contents(lesson: str) -> dict[str, bytes]:
     """The files of a lesson's release, by their names. Raises ValueError as `release` does."""
-    found = [p for p in notebooks(root / "solutions") if p.name[:2] == lesson]
-    if not found or not (root / "lessons" / found[0].name).exists():
-        there = ", ".join(p.name[:2] for p in notebooks(root / "solutions"))
+    found = [p for p in notebooks(ROOT / "solutions") if p.name[:2] == lesson]
+    if not found or not (ROOT / "lessons" / found[0].name).exists():
+        there = ", ".join(p.name[:2] for p in notebooks(ROOT / "solutions"))
         raise ValueError(f"There is no lesson {lesson} in solutions/ and lessons/, only {there}.")
-    path = root / "lessons" / found[0].name
+    path = ROOT / "lessons" / found[0].name
     notebook, solution = read(path), read(found[0])
     if {c.id for c in notebook.cells} != {c.id for c in solution.cells}:
         raise ValueError(
             f"{path.name} is not what its solution builds: run `./course build` first."
         )
-    files = {name: (root / name).read_bytes() for name in WHOLE}
+    files = {name: (ROOT / name).read_bytes() for name in WHOLE}
     files["README.md"] = README.format(lesson=lesson, name=path.name).encode()
-    files["AGENTS.md"] = agents((root / "AGENTS.md").read_text(encoding="utf-8")).encode()
+    files["AGENTS.md"] = agents((ROOT / "AGENTS.md").read_text(encoding="utf-8")).encode()
     files[f"lessons/{path.name}"] = path.read_bytes()
-    files |= _helpers(root)
+    files |= _helpers()
     algorithms = Modules(algorithm_texts())
     withheld = algorithms.needing(answers_in(algorithms, lesson))
     used = set().union(*direct_uses(notebook).values())
@@ -134,18 +134,18 @@ def _json(data: object) -> bytes:
     return (json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n").encode()
 
 
-def _helpers(root: Path) -> dict[str, bytes]:
+def _helpers() -> dict[str, bytes]:
     """What is there as it is: commands, engines, set-up, figures, scripts, how checks work."""
-    home = root / "helpers"
+    home = ROOT / "helpers"
     paths = [home / name for name in SINGLE] + sorted((home / "course").glob("*.py"))
     paths += [home / "lessons" / folder(number).name / "__init__.py" for number in rooms()]
-    scripts = [p for folder in SCRIPTS for p in sorted((root / folder).iterdir())]
+    scripts = [p for folder in SCRIPTS for p in sorted((ROOT / folder).iterdir())]
     paths += [p for p in scripts if p.suffix in SUFFIXES and p.name != INSTRUCTORS]
     whole = [home / package for package in PACKAGES]
     whole += [home / "lessons" / folder(number).name / name for number in rooms() for name in ROOM]
     for each in whole:
         paths += [p for p in sorted(each.rglob("*")) if p.suffix in (".py", ".json")]
-    files = {p.relative_to(root).as_posix(): p.read_bytes() for p in paths}
+    files = {p.relative_to(ROOT).as_posix(): p.read_bytes() for p in paths}
     files["helpers/__init__.py"] = (home / "__init__.py").read_bytes() + INSTALL.encode()
     return files
 
