@@ -177,15 +177,15 @@ def main() -> int:
     sys.modules[sandbox.__name__] = sandbox
 
     from helpers.course import cli, grade
-    from helpers.grade import run
+    from helpers.grade import grading
     from helpers.grade.report.sheet import Column
     from helpers.grade.wish import Wish
 
     if when := os.environ.pop("FAKE_DEATH", ""):
         die_later(when)
     grade.Wish = partial(Wish, judge=JUDGE)
-    run.columns = lambda lesson: tuple(Column(n, f"Exercise {n}", p) for n, p in EXERCISES)
-    run.grader_version = lambda lesson, judge: "as it was"  # somebody may be editing the grader
+    grading.columns = lambda lesson: tuple(Column(n, f"Exercise {n}", p) for n, p in EXERCISES)
+    grading.grader_version = lambda wish: "as it was"  # somebody may be editing the grader
     return cli.main(["grade", *sys.argv[1:], "--lesson", LESSON])
 
 

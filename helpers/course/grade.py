@@ -11,11 +11,10 @@ from helpers.course.paths import typed
 from helpers.course.setup.machine import usable_cores
 from helpers.grade.discover import SEVERAL
 from helpers.grade.grades import Mode
-from helpers.grade.run import Grading
+from helpers.grade.grading import FAILED, Grading
 from helpers.grade.run import grade as run
 from helpers.grade.sandbox import missing
 from helpers.grade.statistics import statistics
-from helpers.grade.watch import watch as watch_folder
 from helpers.grade.wish import GradingError, Wish
 
 WRONG = 2  # the exit status where grading cannot begin
@@ -58,7 +57,11 @@ def grade(
             raise GradingError(f"--shard is {shard!r}; write I/N, such as 1/8 for the first of 8.")
         if sandbox == "bubblewrap" and (lack := missing()):
             raise GradingError(lack)
-        number = str(lesson).zfill(2)
+        number, table = str(lesson).zfill(2), ""
+        if mistakes:
+            from helpers.grade.mistakes import read
+
+            table = read(typed(mistakes), number)
         wish = Wish(
             typed(what[0]),
             number,
@@ -68,9 +71,9 @@ def grade(
             (int(part[1]), int(part[2])),
             typed(roster) if roster else None,
             typed(key) if key else None,
-            _mistakes(mistakes, number) if mistakes else "",
+            table,
         )
-        return _watch(wish, until_idle) if watch else _grade(wish)
+        return _grade(wish, watch, until_idle)
     except GradingError as error:
         print(error, file=sys.stderr)
         return WRONG
@@ -86,38 +89,25 @@ def grade(
         return WRONG
 
 
-def _mistakes(table: str, lesson: str) -> str:
-    from helpers.grade.mistakes import read
-
-    return read(typed(table), lesson)
-
-
-def _grade(wish: Wish) -> int:
-    done = run(wish)
+def _grade(wish: Wish, watch: bool, until_idle: float | None) -> int:
+    """Grade a folder, or watch it, and say what came of it."""
+    if watch:
+        said = f"Watching {wish.folder}; Ctrl-C ends it. The class: {wish.out / 'class.html'}"
+        print(said, flush=True)
+    done = run(wish, _say, watch, until_idle)
     count, (number, of) = len(done.sheet().entries), wish.shard
     part = f" in part {number} of {of}" if of > 1 else ""
-    print(
-        f"{count} submissions{part}: {done.graded} graded, {done.cached} unchanged since an "
-        "earlier run."
-    )
+    since = " since this began" if watch else f", {done.cached} unchanged since an earlier run"
+    print(f"{count} submissions{part}: {done.graded} graded{since}.")
     if part:
         print("When all parts are graded, the same command without --shard writes the reports.")
-    else:
+    elif not watch:
         print(f"Grades: {wish.out / 'grades.csv'}\nThe class: {wish.out / 'class.html'}")
-    return SOME_FAILED if _tell(done) else 0
+    return SOME_FAILED if _tell(done) and not watch else 0
 
 
-def _watch(wish: Wish, until_idle: float | None) -> int:
-    def say(line: str) -> None:
-        print(time.strftime("%H:%M:%S"), line, flush=True)
-
-    print(
-        f"Watching {wish.folder}; Ctrl-C ends it. The class: {wish.out / 'class.html'}", flush=True
-    )
-    done = watch_folder(wish, say, until_idle)
-    print(f"{len(done.sheet().entries)} submissions: {done.graded} graded since this began.")
-    _tell(done)
-    return 0
+def _say(line: str) -> None:
+    print(time.strftime("%H:%M:%S"), line, flush=True)
 
 
 def _tell(done: Grading) -> bool:
@@ -140,9 +130,10 @@ def _tell(done: Grading) -> bool:
             f"points by hand in {done.out / 'overrides.csv'}.",
             file=sys.stderr,
         )
-    if done.failed:
+    failed = [one.grade.submission for one in sheet.not_judged if one.grade.note == FAILED]
+    if failed:
         print(
-            f"At {len(done.failed)} of them the grader itself failed ({', '.join(done.failed)}); "
+            f"At {len(failed)} of them the grader itself failed ({', '.join(failed)}); "
             f"{done.out / 'run' / 'slots.log'} says how.",
             file=sys.stderr,
         )

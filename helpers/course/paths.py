@@ -1,4 +1,4 @@
-"""Commands that write where the user says: `./course release`, `site` and `verdicts`.
+"""Commands that write where the user says: `./course release` and `site`.
 
 `./course` works in the project's folder, the user may not.
 """
@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -17,7 +15,6 @@ import click
 from helpers.course.setup.places import ROOT
 
 SITE = ROOT / "site"  # ignored by git
-RECORDER = ROOT / "tests" / "checks" / "verdicts.py"
 
 
 def typed(path: str) -> Path:
@@ -58,12 +55,3 @@ def site(out: str) -> int:
         pages = build_site(path)
     click.echo(f"{pages} pages are made. Open {path / 'index.html'} in a browser.")
     return 0
-
-
-def verdicts(what: str, file: str, names: Sequence[str]) -> int:
-    """Record, compare, or list the mutants that pass; returns the exit status."""
-    if not RECORDER.exists():
-        print("This copy of the course has no tests, and so no right answers to ask.")
-        return 2
-    command = [sys.executable, "-m", "tests.checks.verdicts", what, str(typed(file)), *names]
-    return subprocess.call(command, cwd=ROOT)

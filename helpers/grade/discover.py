@@ -91,19 +91,19 @@ def _in_folder(folder: Path, expected: str, lesson: str) -> Submission:
         return submission(folder.name, None, f"The folder {CANNOT} ({error.strerror}).")
     numbered = [one for one in there if one.name.startswith(f"{lesson}_")]
     numbered = numbered or [one for one in there if one.name.startswith(lesson)]
-    for fitting in ([one for one in there if one.name == expected], numbered, there):
-        if len(fitting) > 1:
-            listed = ", ".join(printable(one.name) for one in fitting[:5])
-            why = f"{SEVERAL} {expected} ({listed}), and none was graded; leave one."
-            return submission(folder.name, None, why)
-        if fitting:
-            path, note = _notebook(fitting[0])
-            if path and path.name != expected:
-                note = f"The notebook is called {printable(path.name)} here, not {expected}."
-            stem = expected.removesuffix(SUFFIX)
-            others = [one for one in there if one in numbered or stem in one.name]
-            return submission(folder.name, path, note, _taken(path, others, expected))
-    return submission(folder.name, None, f"The folder holds no {expected}.")
+    fitting = [one for one in there if one.name == expected] or numbered or there
+    if not fitting:
+        return submission(folder.name, None, f"The folder holds no {expected}.")
+    if len(fitting) > 1:
+        listed = ", ".join(printable(one.name) for one in fitting[:5])
+        why = f"{SEVERAL} {expected} ({listed}), and none was graded; leave one."
+        return submission(folder.name, None, why)
+    path, note = _notebook(fitting[0])
+    if path and path.name != expected:
+        note = f"The notebook is called {printable(path.name)} here, not {expected}."
+    stem = expected.removesuffix(SUFFIX)
+    others = [one for one in there if one in numbered or stem in one.name]
+    return submission(folder.name, path, note, _taken(path, others, expected))
 
 
 def _taken(taken: Path | None, fitting: Sequence[Path], expected: str) -> str:

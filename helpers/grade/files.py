@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any
 from helpers.grade.wish import GradingError
 
 SLUG_LENGTH = 40
+MAX_BYTES = 64 * 2**20  # what is larger is no notebook for any judge
 # Control characters, and those that turn the direction of a text.
 HIDDEN = "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
 BUT_LINES = rf"(?![\n\t]){HIDDEN}"
@@ -62,6 +64,37 @@ def file_name(raw: str) -> str:
     return f"{slug[:SLUG_LENGTH].rstrip('-') or 'submission'}-{digest}"
 
 
+def hashed(text: str) -> str:
+    """Its SHA-256."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@functools.lru_cache(maxsize=4096)
+def _contents(notebook: Path, look: tuple[int, ...]) -> str:
+    return hashlib.sha256(read(notebook)).hexdigest()
+
+
+def contents(notebook: Path) -> str:
+    """The digest of a notebook's bytes, or why they cannot be read, which the judge then says."""
+    try:
+        return _contents(notebook, look_of(notebook))
+    except OSError as error:
+        return f"unreadable {error.strerror}"
+
+
+def look_of(path: Path) -> tuple[int, ...]:
+    """What changes with a file's contents: its size and its times. Raises OSError."""
+    found = os.stat(path, follow_symlinks=False)
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def read(notebook: Path) -> bytes:
+    """A notebook's bytes, up to MAX_BYTES. Raises OSError where it cannot be read."""
+    descriptor = os.open(notebook, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:
+        return file.read(MAX_BYTES)
+
+
 def write(path: Path, data: bytes) -> None:
     """Write a file as a whole or not at all, whenever this process is killed.
 
@@ -92,6 +125,19 @@ def keep_only(folder: Path, names: set[str]) -> None:
             shutil.rmtree(found)
         else:
             found.unlink()
+
+
+def apart(folder: Path, out: Path) -> tuple[Path, Path]:
+    """Both, resolved. Raises GradingError where one lies in the other."""
+    if out.exists() and not out.is_dir():
+        raise GradingError(f"{out} is not a folder; name one with --out.")
+    folder, out = folder.resolve(), out.resolve()
+    if folder == out or folder in out.parents or out in folder.parents:
+        raise GradingError(
+            f"The submissions ({folder}) and --out ({out}) must not lie in one another: what is "
+            "written would be taken for submissions."
+        )
+    return folder, out
 
 
 @contextlib.contextmanager

@@ -87,6 +87,18 @@ class SubmissionGrade:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class Took:
+    """What grading took when it was last done: real seconds, processes that it ended, the machine.
+
+    It is no part of a grade: no two runs take the same.
+    """
+
+    seconds: float
+    crashes: int
+    host: str
+
+
 def from_json(data: Mapping[str, Any]) -> SubmissionGrade:
     """The grade of `as_json`. Raises KeyError, TypeError where it is no such data."""
     exercises = tuple(ExerciseGrade(**e) for e in data["exercises"])

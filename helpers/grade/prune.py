@@ -50,7 +50,8 @@ class Module:
         return self._named[at, defaults]
 
     def _names(self, statement: ast.stmt, defaults: bool) -> set[Name]:
-        source = segment(self.text, statement)
+        lines = self.text.splitlines()
+        source = "\n".join(lines[start(lines, statement) : statement.end_lineno])
         if not defaults:
             (statement,) = ast.parse(source).body
             for node in ast.walk(statement):
@@ -203,31 +204,33 @@ class Modules:
         mine = [text for (where, _), text in sorted(stubs.items()) if where == name]
         stays = {module.defines[one] for where, one in kept if where == name}
         wanted = {other for at in stays for where, other in module.named(at) if where == name}
-        parts: list[tuple[ast.stmt, str]] = []
+        lines, text, blank = module.text.splitlines(), "", 0
         before = -2  # the last statement that stayed
         for at, statement in enumerate(module.body):
-            if isinstance(statement, ast.Import | ast.ImportFrom) and not always(statement, at):
-                text = self._import(module, statement, wanted, kept | stubs.keys())
-            elif (
-                always(statement, at)
-                or at in stays
+            first = start(lines, statement)
+            above = next((n for n in range(first) if lines[first - 1 - n]), first)
+            blank = max(blank, above)  # as many as stood before it, or before what went
+            imports = isinstance(statement, ast.Import | ast.ImportFrom)
+            own = "\n".join(lines[first : statement.end_lineno])
+            if always(statement, at):
+                pass
+            elif imports:
+                own = self._import(module, statement, wanted, kept | stubs.keys())
+            elif not (
+                at in stays
                 or (_is_text(statement) and before == at - 1 and before in stays)
                 or (isinstance(statement, ast.If) and wanted & set(made(statement)))
             ):
-                text = segment(module.text, statement)
-            else:
-                text = None
-            if text is not None:
-                parts.append((statement, text))
-                before = at
-        if mine:
-            last = max((n for n, (one, _) in enumerate(parts) if _is_head(one, n)), default=-1)
-            parts.insert(last + 1, (ast.Pass(), "\n".join(mine)))
-        return _joined(parts)
+                own = ""
+            if own and mine and not (imports or always(statement, at)):
+                text, mine = text + "\n".join(["", *mine, ""]), []
+            if own:
+                text, blank, before = text + "\n" * blank + own + "\n", 0, at
+        return text + "\n".join(["", *mine, ""] if mine else [])
 
     def _import(
         self, module: Module, statement: ast.stmt, wanted: set[str], kept: set[Name]
-    ) -> str | None:
+    ) -> str:
         """An import of what is still wanted and still there."""
         assert isinstance(statement, ast.Import | ast.ImportFrom)
         names = []
@@ -237,7 +240,7 @@ class Modules:
             if local in wanted and (home is None or home in kept):
                 names.append(alias)
         if not names:
-            return None
+            return ""
         if isinstance(statement, ast.Import):
             return ast.unparse(ast.Import(names))
         return ast.unparse(ast.ImportFrom(statement.module, names, statement.level))
@@ -261,34 +264,15 @@ def always(statement: ast.stmt, at: int) -> bool:
     return at == 0 and _is_text(statement)
 
 
-def _is_head(statement: ast.stmt, at: int) -> bool:
-    """The module's docstring, and its imports."""
-    return always(statement, at) or isinstance(statement, ast.Import | ast.ImportFrom)
-
-
 def _is_text(statement: ast.stmt) -> bool:
     value = getattr(statement, "value", None)
     return isinstance(statement, ast.Expr) and isinstance(value, ast.Constant)
 
 
-def _joined(parts: Sequence[tuple[ast.stmt, str]]) -> str:
-    """The statements of a module with blank lines between them, as they are usual."""
-    text, last = "", None
-    for statement, lines in parts:
-        kinds = {type(one) for one in (last, statement) if one is not None}
-        if last is not None:
-            imports = kinds <= {ast.Import, ast.ImportFrom}
-            defined = kinds & {ast.FunctionDef, ast.ClassDef}
-            text += "\n" if imports else "\n\n\n" if defined else "\n\n"
-        text, last = text + lines, statement
-    return text + "\n"
-
-
-def segment(text: str, statement: ast.stmt) -> str:
-    """A statement's own lines, with its decorators and the comment right above it."""
-    lines = text.splitlines()
+def start(lines: Sequence[str], statement: ast.stmt) -> int:
+    """A statement's first line, from 0, with its decorators and the comment right above it."""
     decorators = getattr(statement, "decorator_list", [])
-    start = min([statement.lineno, *(one.lineno for one in decorators)]) - 1
-    while start and lines[start - 1].startswith("#"):
-        start -= 1
-    return "\n".join(lines[start : statement.end_lineno])
+    first = min([statement.lineno, *(one.lineno for one in decorators)]) - 1
+    while first and lines[first - 1].startswith("#"):
+        first -= 1
+    return first

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.grade.discover import Submission, submission, told_apart
 from helpers.grade.files import printable
 from helpers.grade.wish import GradingError
 
@@ -25,6 +26,7 @@ COLUMNS = {
     "email address": "email",
     "last modified (grade)": "modified",
 }
+ABSENT = "Nothing was handed in."
 POSSIBLE = "Points Possible"  # a line of Canvas's that is nobody's
 # Names that the systems give to what students handed in.
 CANVAS_FILE = re.compile(r"[^_]+(?:_LATE)?_(\d+)_\d+_")
@@ -78,8 +80,8 @@ class Roster:
     people: tuple[Person, ...]
     canvas: str = ""
 
-    def match(self, names: Sequence[str]) -> list[Person | None]:
-        """For each submission, by its name in the file system, the person that it belongs to.
+    def match(self, names: Sequence[str]) -> dict[Person, str]:
+        """Who has handed in, with the name that their submission has in the file system.
 
         A name that fits several people belongs to none; of two submissions of one person the first
         one has it.
@@ -92,13 +94,16 @@ class Roster:
             for key in one
             if often[key] == 1
         }
-        matched: list[Person | None] = []
+        found: dict[Person, str] = {}
         for raw in names:
             canvas, moodle = CANVAS_FILE.match(raw), MOODLE_FOLDER.search(raw)
             surest = (canvas and f"canvas {canvas[1]}") or (moodle and f"moodle {moodle[1]}") or ""
-            found = known.get(surest) or known.get(raw.casefold())
-            matched.append(None if found in matched else found)
-        return matched
+            if person := known.get(surest) or known.get(raw.casefold()):
+                found.setdefault(person, raw)
+        return found
+
+
+People = list[tuple[Submission, Person | None]]
 
 
 def read_table(path: Path, what: str) -> list[tuple[int, list[str]]]:
@@ -149,3 +154,21 @@ def read_roster(path: Path, lesson: str) -> Roster:
     # Canvas's column is the only one whose name holds "lesson 03" or "lesson 3".
     named = [one for one in lines[0] if re.search(rf"(?i)\blesson 0*{int(lesson)}\b", one)]
     return Roster(tuple(listed), named[0] if len(named) == 1 else "")
+
+
+def whose(here: list[Submission], listed: Roster | None) -> People:
+    """What was handed in with the person of each, and those on the list who are not among them."""
+    if listed is None:
+        return [(one, None) for one in here]
+    matched = listed.match([one.raw for one in here])
+    people: dict[str, Person | None] = dict.fromkeys(one.raw for one in here)
+    people |= {raw: person for person, raw in matched.items()}
+    everybody = list(here)
+    for person in listed.people:
+        if person not in matched:
+            name, number = person.called, 2
+            while name in people:  # somebody else's submission has it
+                name, number = f"{person.called} ({number})", number + 1
+            people[name] = person
+            everybody.append(submission(name, None, ABSENT))
+    return [(one, people[one.raw]) for one in told_apart(everybody)]

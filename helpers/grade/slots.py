@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import itertools
 import multiprocessing
 import os
 import signal
@@ -52,19 +51,14 @@ class Answer:
 
     job: Job
     grade: SubmissionGrade | None
-    seconds: float
+    seconds: float = 0.0
     crashes: int = 0
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every exercise was judged."""
-        return self.grade is not None and not self.grade.not_judged
 
 
 # --- in the slot's process ------------------------------------------------------------------------
 
 
-def work(channel: Connection, parent: int, number: int, wish: Wish) -> None:
+def work(channel: Connection, parent: int, wish: Wish) -> None:
     """Grade what is sent until None is. Says "ready" first, or why there is no judge."""
     os.setsid()  # Ctrl-C in the terminal is the grader's to handle
     if sys.platform == "linux":  # the system kills it when its parent ends
@@ -80,7 +74,7 @@ def work(channel: Connection, parent: int, number: int, wish: Wish) -> None:
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     with contextlib.ExitStack() as kept:
         try:
-            judge = _judge(number, wish, kept)
+            judge = _judge(wish, kept)
         except Exception as error:
             traceback.print_exc()
             channel.send(f"{type(error).__name__}: {error}")
@@ -90,11 +84,11 @@ def work(channel: Connection, parent: int, number: int, wish: Wish) -> None:
             channel.send(graded(judge, job))
 
 
-def _judge(number: int, wish: Wish, kept: contextlib.ExitStack) -> Any:
+def _judge(wish: Wish, kept: contextlib.ExitStack) -> Any:
     from helpers.grade.sandbox import cores
 
     name, _, attribute = wish.judge.partition(":")
-    number = _own_number(number, kept)
+    number = _own_number(kept) if sys.platform == "linux" else 0
     cores.stay_on_one(number)
     judge = getattr(import_module(name), attribute)(wish.lesson, wish.mode, number)
     kept.callback(judge.close)
@@ -103,23 +97,17 @@ def _judge(number: int, wish: Wish, kept: contextlib.ExitStack) -> Any:
     return judge
 
 
-def _own_number(wished: int, kept: contextlib.ExitStack) -> int:
+def _own_number(kept: contextlib.ExitStack) -> int:
     """A number that no other slot on this machine has, whichever grader it belongs to.
 
     The numbers are names of abstract sockets: the system gives one out once, and takes it back when
-    the process ends. Elsewhere than on Linux it is the number wished for.
+    the process ends.
     """
-    if sys.platform != "linux":
-        return wished
     for number in range(MOST_SLOTS):
-        holder = socket.socket(socket.AF_UNIX)
-        try:
+        holder = kept.enter_context(socket.socket(socket.AF_UNIX))
+        with contextlib.suppress(OSError):
             holder.bind(f"\0distributed-course-slot-{number}")
-        except OSError:
-            holder.close()
-            continue
-        kept.enter_context(holder)
-        return number
+            return number
     raise RuntimeError(f"{MOST_SLOTS} slots are at work on this machine already.")
 
 
@@ -131,7 +119,7 @@ def graded(judge: Any, job: Job) -> Answer:
     except Exception:
         print(f"While grading {one.name!r}:", file=sys.stderr)
         traceback.print_exc()
-        return Answer(job, None, 0.0)
+        return Answer(job, None)
     return Answer(job, made.grade, made.seconds, made.crashes)
 
 
@@ -139,16 +127,15 @@ def graded(judge: Any, job: Job) -> Answer:
 
 
 class Slot:
-    """One slot process, seen from the grader. job: what it has to grade."""
+    """One slot's process. job: what it grades, since when."""
 
     job: Job | None = None
     since = 0.0
 
-    def __init__(self, number: int, wish: Wish) -> None:
-        self.number = number
+    def __init__(self, wish: Wish) -> None:
         self.channel, theirs = multiprocessing.Pipe()
         spawn = multiprocessing.get_context("spawn")
-        self.process = spawn.Process(target=work, args=(theirs, os.getpid(), number, wish))
+        self.process = spawn.Process(target=work, args=(theirs, os.getpid(), wish))
         usual = signal.signal(signal.SIGINT, signal.SIG_IGN)  # for good in what is started
         try:
             self.process.start()
@@ -193,14 +180,18 @@ class Slots:
     def __exit__(self, kind: object, *rest: object) -> None:
         self.rest(kindly=kind is None)
 
+    @property
+    def jobs(self) -> list[Job]:
+        """What is in a slot."""
+        return [slot.job for slot in self._slots if slot.job is not None]
+
     def give(self, job: Job) -> None:
         """Let a slot that has nothing to do grade it, a new one where there is none."""
-        free = [slot for slot in self._slots if slot.job is None]
-        if not free:
-            taken = {slot.number for slot in self._slots}
-            free = [Slot(next(n for n in itertools.count() if n not in taken), self.wish)]
-            self._slots += free
-        free[0].send(job)
+        slot = next((slot for slot in self._slots if slot.job is None), None)
+        if slot is None:
+            slot = Slot(self.wish)
+            self._slots.append(slot)
+        slot.send(job)
 
     def answers(self, patience: float) -> Iterator[Answer]:
         """What slots have to say, which is waited for so many seconds. Raises GradingError."""
@@ -212,25 +203,20 @@ class Slots:
             told = None if late else slot.hear()
             if told == "ready":
                 self._worked = True
-            elif isinstance(told, str):
+                continue
+            if isinstance(told, str):
                 raise GradingError(f"Grading cannot start: {told}")
-            elif isinstance(told, Answer) and told.grade is not None:
-                slot.job = None
-                yield told
-            else:
-                yield from self._lost(slot)
-
-    def _lost(self, slot: Slot) -> Iterator[Answer]:
-        """Drop a slot that ended or is late, or whose judge failed."""
-        if not self._worked:
-            raise GradingError(
-                f"Grading cannot start: its processes end at once; {self.wish.out / LOG} may say "
-                "why."
-            )
-        self._slots.remove(slot)
-        slot.end(kindly=False)
-        if slot.job is not None:
-            yield Answer(slot.job, None, time.monotonic() - slot.since)
+            if not self._worked:
+                raise GradingError(
+                    "Grading cannot start: its processes end at once; "
+                    f"{self.wish.out / LOG} may say why."
+                )
+            job, slot.job = slot.job, None
+            if told is None or told.grade is None:  # it ended, is late, or its judge failed
+                self._slots.remove(slot)
+                slot.end(kindly=False)
+            if job is not None:
+                yield told or Answer(job, None)
 
     def rest(self, kindly: bool = True) -> None:
         """End all slots; new ones start with the next job."""

@@ -30,87 +30,78 @@ HEADER = [
 
 
 @dataclass(frozen=True)
-class Share:
-    """How many of how many. value: from 0 to 1; of nobody it is 0."""
-
-    count: int
-    of: int
-
-    @property
-    def value(self) -> float:
-        return self.count / self.of if self.of else 0.0
-
-    @cached_property
-    def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval, which holds for few and for none, too."""
-        if not self.of:
-            return 0.0, 1.0
-        from scipy.stats import binomtest  # type: ignore[import-untyped]
-
-        found = binomtest(self.count, self.of).proportion_ci(SURE, method="wilson")
-        return float(found.low), float(found.high)
-
-
-@dataclass(frozen=True)
-class Change:
-    """From one term's share to a later one's. value: from −1 to 1."""
-
-    before: Share
-    after: Share
-
-    @property
-    def value(self) -> float:
-        return self.after.value - self.before.value
-
-    @cached_property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the difference, made of both Wilson intervals (Newcombe 1998,
-        "Interval estimation for the difference between independent proportions", method 10)."""
-        (low, high), (low_before, high_before) = self.after.interval, self.before.interval
-        after, before = self.after.value, self.before.value
-        return (
-            self.value - math.hypot(after - low, high_before - before),
-            self.value + math.hypot(high - after, before - low_before),
-        )
-
-    def __str__(self) -> str:
-        """Such as "+12 percentage points (−3 to +26)"."""
-        low, high = (percent(end, sign=True) for end in self.interval)
-        return f"{percent(self.value, sign=True)} percentage points ({low} to {high})"
-
-
-@dataclass(frozen=True)
 class Figure:
-    """How often one thing came of one exercise in one term. change: from the last term before that
-    had the exercise. mistake: whether `what` is a mistake's name."""
+    """How often one thing came of one exercise in one term: in `count` of `of` submissions.
+
+    mistake: whether `what` is a mistake's name. before: the figure of the last term before that had
+    the exercise. Shares are from 0 to 1.
+    """
 
     exercise: str
     title: str
     term: str
     what: str
     mistake: bool
-    share: Share
-    change: Change | None
+    count: int
+    of: int
+    before: Figure | None
+
+    @property
+    def share(self) -> float:
+        return self.count / self.of if self.of else 0.0
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        return wilson(self.count, self.of)
+
+    @cached_property
+    def change(self) -> tuple[float, float, float] | None:
+        """From the term before, and its 95 % interval, made of both Wilson intervals (Newcombe
+        1998, "Interval estimation for the difference between independent proportions", method 10).
+        """
+        if self.before is None:
+            return None
+        (low, high), (low_before, high_before) = self.interval, self.before.interval
+        after, before = self.share, self.before.share
+        return (
+            after - before,
+            after - before - math.hypot(after - low, high_before - before),
+            after - before + math.hypot(high - after, before - low_before),
+        )
 
     @property
     def verdict(self) -> str:
         """ "better", "worse", or "" where chance alone may have made the difference."""
-        low, high = self.change.interval if self.change else (0.0, 0.0)
+        _, low, high = self.change or (0.0, 0.0, 0.0)
         if low <= 0 <= high:
             return ""
         return "better" if (low > 0) == (self.what == PASSED) else "worse"
 
     @property
+    def said(self) -> str:
+        """The change, such as "+12 percentage points (−3 to +26)"."""
+        value, low, high = (percent(each, sign=True) for each in self.change or (0.0, 0.0, 0.0))
+        return f"{value} percentage points ({low} to {high})"
+
+    @property
     def cells(self) -> list[str | float]:
-        """A line of the table. Shares are from 0 to 1."""
+        """A line of the table."""
         what = f"mistake: {self.what}" if self.mistake else self.what
-        row: list[str | float] = [self.exercise, self.title, self.term, what]
-        row += [self.share.count, self.share.of]
-        row += [round(x, 4) for x in (self.share.value, *self.share.interval)]
+        row: list[str | float] = [self.exercise, self.title, self.term, what, self.count, self.of]
+        row += [round(x, 4) for x in (self.share, *self.interval)]
         if self.change is None:
             return [*row, "", "", "", ""]
-        changed = [round(x, 4) for x in (self.change.value, *self.change.interval)]
-        return [*row, *changed, self.verdict or "not clear"]
+        return [*row, *(round(x, 4) for x in self.change), self.verdict or "not clear"]
+
+
+def wilson(count: int, of: int) -> tuple[float, float]:
+    """The 95 % interval of a share, which holds for few and for none, too."""
+    if not of:
+        return 0.0, 1.0
+    from scipy.stats import binomtest  # type: ignore[import-untyped]
+
+    found = binomtest(count, of).proportion_ci(SURE, method="wilson")
+    return float(found.low), float(found.high)
 
 
 @dataclass(frozen=True)
@@ -205,13 +196,13 @@ def _figures(title: str, terms: Sequence[Term]) -> Iterator[Figure]:
     there = [(term.label, term.tallies[title]) for term in terms if title in term.tallies]
     often = sum((tally.mistakes for _, tally in there), Counter())
     for what in (PASSED, WRONG, OPEN, *sorted(often, key=lambda one: (-often[one], one))):
-        before: Share | None = None
-        for label, tally in there:
-            count = (tally.mistakes if what in often else tally.counts)[what]
-            share = Share(count, tally.judged)
-            change = Change(before, share) if before else None
-            yield Figure(tally.number, title, label, what, what in often, share, change)
-            before = share
+        before: Figure | None = None
+        for label, one in there:
+            count = (one.mistakes if what in often else one.counts)[what]
+            before = Figure(
+                one.number, title, label, what, what in often, count, one.judged, before
+            )
+            yield before
 
 
 def percent(value: float, sign: bool = False) -> str:
@@ -231,10 +222,10 @@ def statistics(folders: Sequence[Path], out: Path | None) -> list[str]:
     lines = []
     for title, found in compared.items():
         passed = [one for one in found if one.what == PASSED]
-        shares = [f"{one.term}: {percent(one.share.value)} % of {one.share.of}" for one in passed]
+        shares = [f"{one.term}: {percent(one.share)} % of {one.of}" for one in passed]
         lines.append(f"{passed[-1].exercise} {title}: passed by {', '.join(shares)}.")
         lines += [
-            f"    {one.term}, {one.what}: {one.verdict}, {one.change}."
+            f"    {one.term}, {one.what}: {one.verdict}, {one.said}."
             for one in found
             if one.verdict
         ]

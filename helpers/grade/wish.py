@@ -1,7 +1,7 @@
 """A folder of submissions to grades: found, graded in slots, stored, overridden, joined.
 
 The folder OUT holds `results/` (one file a submission: what makes a run resumable), the reports,
-`overrides.csv` (the instructor's own), and `run/` (locks, logs and times: all that is not the same
+`overrides.csv` (the instructor's own), and `run/` (the lock and the log: all that is not the same
 from one run to the next).
 """
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from helpers.course.paths import RECORDER
-from tests.checks import verdicts
 from tests.checks.mutants import mutants
 from tests.checks.verdicts import Row, differences, passing, plain, read, write
 
@@ -19,10 +17,6 @@ TOLD: list[Row] = [
     ("02.2", "mutant", "tree: + → -", 1, "wrong", "deadlock", "On 3 ranks, nobody moves."),
     ("02.2", "wrong", "never waits", 0, "wrong", "open", "It returned."),
 ]
-
-
-def test_the_command_finds_the_recorder() -> None:
-    assert Path(verdicts.__file__).samefile(RECORDER)
 
 
 def sums(value: int, other: int) -> int:

@@ -142,7 +142,7 @@ def test_a_full_disk_is_told(
     def full(*arguments: Any, **keywords: Any) -> None:
         raise OSError(28, "No space left on device", str(tmp_path / "out" / "x"))
 
-    monkeypatch.setattr("helpers.grade.store.write", full)
+    monkeypatch.setattr("helpers.grade.grading.write", full)
     assert grade(*NO_SANDBOX) == 2
     assert "No space left on device" in capsys.readouterr().err
 

@@ -9,10 +9,9 @@ import pytest
 from fake_grader import FILE, hand_in, notebook
 
 from helpers.grade import seeds
-from helpers.grade.assemble import ABSENT, whose
 from helpers.grade.discover import Submission, discover
 from helpers.grade.files import OURS, file_name, printable
-from helpers.grade.roster import read_roster
+from helpers.grade.roster import ABSENT, read_roster, whose
 from helpers.grade.wish import GradingError
 
 

@@ -1,5 +1,5 @@
 """`./course release`: what students get."""
 
-from helpers.grade.release.pack import contents, release
+from helpers.grade.release.pack import release
 
-__all__ = ["contents", "release"]
+__all__ = ["release"]

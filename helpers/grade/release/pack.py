@@ -25,7 +25,7 @@ from helpers.checks.released import CASES, OUTCOMES
 from helpers.checks.spec import Exercise
 from helpers.course.build.notebook import read
 from helpers.course.build.run import ROOT, notebooks
-from helpers.grade.prune import Module, Modules, Name, always, file_of, sources
+from helpers.grade.prune import Module, Modules, Name, file_of, sources
 from helpers.grade.release.cells import direct_uses, recorded
 from helpers.grade.release.tables import without_functions
 from helpers.grade.sandbox.visible import ROOM
@@ -72,13 +72,13 @@ answers: a cell that builds on an open exercise shows what it showed on another 
 """
 
 
-def release(lesson: str, out: Path, root: Path = ROOT) -> list[str]:
+def release(lesson: str, out: Path) -> list[str]:
     """Write the ZIP of a lesson, such as "02", to `out`; returns the names of its files.
 
     Raises ValueError with a sentence where there is no such lesson, or where it is not in step with
     its solution (`./course build`).
     """
-    files = contents(lesson, root)
+    files = contents(lesson)
     partial = out.with_name(f"{out.name}.part")
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -93,23 +93,23 @@ def release(lesson: str, out: Path, root: Path = ROOT) -> list[str]:
     return sorted(files)
 
 
-def contents(lesson: str, root: Path = ROOT) -> dict[str, bytes]:
+def contents(lesson: str) -> dict[str, bytes]:
     """The files of a lesson's release, by their names. Raises ValueError as `release` does."""
-    found = [p for p in notebooks(root / "solutions") if p.name[:2] == lesson]
-    if not found or not (root / "lessons" / found[0].name).exists():
-        there = ", ".join(p.name[:2] for p in notebooks(root / "solutions"))
+    found = [p for p in notebooks(ROOT / "solutions") if p.name[:2] == lesson]
+    if not found or not (ROOT / "lessons" / found[0].name).exists():
+        there = ", ".join(p.name[:2] for p in notebooks(ROOT / "solutions"))
         raise ValueError(f"There is no lesson {lesson} in solutions/ and lessons/, only {there}.")
-    path = root / "lessons" / found[0].name
+    path = ROOT / "lessons" / found[0].name
     notebook, solution = read(path), read(found[0])
     if {c.id for c in notebook.cells} != {c.id for c in solution.cells}:
         raise ValueError(
             f"{path.name} is not what its solution builds: run `./course build` first."
         )
-    files = {name: (root / name).read_bytes() for name in WHOLE}
+    files = {name: (ROOT / name).read_bytes() for name in WHOLE}
     files["README.md"] = README.format(lesson=lesson, name=path.name).encode()
-    files["AGENTS.md"] = agents((root / "AGENTS.md").read_text(encoding="utf-8")).encode()
+    files["AGENTS.md"] = agents((ROOT / "AGENTS.md").read_text(encoding="utf-8")).encode()
     files[f"lessons/{path.name}"] = path.read_bytes()
-    files |= _helpers(root)
+    files |= _helpers()
     algorithms = Modules(algorithm_texts())
     withheld = algorithms.needing(answers_in(algorithms, lesson))
     used = set().union(*direct_uses(notebook).values())
@@ -134,18 +134,18 @@ def _json(data: object) -> bytes:
     return (json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n").encode()
 
 
-def _helpers(root: Path) -> dict[str, bytes]:
+def _helpers() -> dict[str, bytes]:
     """What is there as it is: commands, engines, set-up, figures, scripts, how checks work."""
-    home = root / "helpers"
+    home = ROOT / "helpers"
     paths = [home / name for name in SINGLE] + sorted((home / "course").glob("*.py"))
     paths += [home / "lessons" / folder(number).name / "__init__.py" for number in rooms()]
-    scripts = [p for folder in SCRIPTS for p in sorted((root / folder).iterdir())]
+    scripts = [p for folder in SCRIPTS for p in sorted((ROOT / folder).iterdir())]
     paths += [p for p in scripts if p.suffix in SUFFIXES and p.name != INSTRUCTORS]
     whole = [home / package for package in PACKAGES]
     whole += [home / "lessons" / folder(number).name / name for number in rooms() for name in ROOM]
     for each in whole:
         paths += [p for p in sorted(each.rglob("*")) if p.suffix in (".py", ".json")]
-    files = {p.relative_to(root).as_posix(): p.read_bytes() for p in paths}
+    files = {p.relative_to(ROOT).as_posix(): p.read_bytes() for p in paths}
     files["helpers/__init__.py"] = (home / "__init__.py").read_bytes() + INSTALL.encode()
     return files
 
@@ -206,17 +206,11 @@ def _algorithms(
     kept = modules.reached(wanted - withheld, withheld)
     missing = (wanted | modules.missed(kept)) & withheld
     stubs = {name: f'{name[1]} = left_out("`{name[1]}`")' for name in missing}
+    stubs |= {(module, ""): f"{LEFT_OUT}\n" for module, _ in missing}  # "" comes first
+    parts = {where for where, _ in kept | stubs.keys()}
     found: dict[str, bytes] = {}
-    for name, module in modules.modules.items():
-        stubbed = any(where == name for where, _ in stubs)
-        if name in whole:
-            text = module.text
-        elif stubbed or any(where == name for where, _ in kept):
-            text = modules.cut(name, kept, stubs)
-        else:
-            continue
-        if stubbed:
-            text = with_import(text, LEFT_OUT)
+    for name in [one for one in modules.modules if one in whole | parts]:
+        text = modules.modules[name].text if name in whole else modules.cut(name, kept, stubs)
         found[file_of(name)] = text.encode()
         package = name.rpartition(".")[0]
         found[file_of(package)] = modules.modules[package].text.encode()
@@ -227,15 +221,6 @@ def _named_by(files: Mapping[str, bytes]) -> set[Name]:
     """What the other modules of the ZIP import of rooms' algorithms."""
     modules = [text.decode() for name, text in files.items() if name.endswith(".py")]
     return set().union(*map(_imports, modules))
-
-
-def with_import(text: str, line: str) -> str:
-    """A module's text with one import more, behind its docstring and its `__future__` lines."""
-    body = ast.parse(text).body
-    head = [one for at, one in enumerate(body) if always(one, at)]
-    lines = text.splitlines(keepends=True)
-    at = (head[-1].end_lineno or 0) if head else 0
-    return "".join([*lines[:at], f"\n{line}\n", *lines[at:]])
 
 
 # --- the exercises' specs -------------------------------------------------------------------------

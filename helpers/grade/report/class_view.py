@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from helpers.grade.grades import OUTCOMES, Outcome
+from helpers.grade.grades import OUTCOMES, ExerciseGrade, Outcome
 from helpers.grade.report.sheet import Column, Entry, Sheet
 from helpers.grade.report.tables import number
 
@@ -63,47 +61,46 @@ class Group:
     who: list[Entry]
 
 
-@dataclass(frozen=True)
-class ExerciseView:
-    """One exercise. groups: the ways in which it went, the most frequent first."""
+def alike(
+    sheet: Sheet,
+    same: Callable[[ExerciseGrade], str],
+    told: Callable[[ExerciseGrade], str],
+) -> list[Group]:
+    """Who has the same of an exercise, the most frequent first. same: "" for what is left out."""
+    groups: dict[tuple[int, Outcome, str], Group] = {}
+    for entry in sheet.entries:
+        for index, one in enumerate(entry.grade.exercises):
+            if word := same(one):
+                new = Group(sheet.columns[index], one.outcome, told(one), [])
+                groups.setdefault((index, one.outcome, word), new).who.append(entry)
 
-    column: Column
-    groups: list[Group]
+    def order(one: Group) -> tuple[int, str, int, str]:
+        return -len(one.who), one.column.number, OUTCOMES.index(one.outcome), one.told
 
-    def count(self, *outcomes: Outcome) -> int:
-        """How many came to one of these, or in all."""
-        chosen = outcomes or OUTCOMES
-        return sum(len(group.who) for group in self.groups if group.outcome in chosen)
-
-    @property
-    def failures(self) -> list[Group]:
-        return [group for group in self.groups if group.outcome in UNNAMED]
+    return sorted(groups.values(), key=order)
 
 
-def exercises(sheet: Sheet) -> list[ExerciseView]:
-    """How each exercise went, and which mistakes were made."""
-    views = []
-    for index, column in enumerate(sheet.columns):
-        ways: defaultdict[tuple[Outcome, str], list[Entry]] = defaultdict(list)
-        for entry in sheet.entries:
-            one = entry.grade.exercises[index]
-            ways[one.outcome, one.mistake or UNNAMED.get(one.outcome, "")].append(entry)
-        groups = [Group(column, *way, who) for way, who in ways.items()]
-        groups.sort(key=lambda one: (-len(one.who), OUTCOMES.index(one.outcome), one.told))
-        views.append(ExerciseView(column, groups))
-    return views
+def failures(sheet: Sheet) -> list[Group]:
+    """Which mistakes were made."""
+
+    def mistake(one: ExerciseGrade) -> str:
+        return (one.mistake or UNNAMED[one.outcome]) if one.outcome in UNNAMED else ""
+
+    return alike(sheet, mistake, mistake)
 
 
 def unknown(sheet: Sheet) -> list[Group]:
     """Answers that did the same on the lesson's own cases and that no mistake of the spec
-    recognised, the most frequent first."""
-    groups: dict[tuple[int, Outcome, str], Group] = {}
-    for entry in sheet.entries:
-        for index, one in enumerate(entry.grade.exercises):
-            if one.did:
-                new = Group(sheet.columns[index], one.outcome, one.hint, [])
-                groups.setdefault((index, one.outcome, one.did), new).who.append(entry)
-    return sorted(groups.values(), key=lambda one: (-len(one.who), one.column.number, one.told))
+    recognised."""
+    return alike(sheet, lambda one: one.did, lambda one: one.hint)
+
+
+def outcomes(sheet: Sheet) -> dict[str, Counter[str]]:
+    """How often each exercise, by its number, came to what."""
+    return {
+        column.number: Counter(entry.grade.outcomes[index] for entry in sheet.entries)
+        for index, column in enumerate(sheet.columns)
+    }
 
 
 def figures(sheet: Sheet) -> dict[str, int | str]:
@@ -127,11 +124,8 @@ def figures(sheet: Sheet) -> dict[str, int | str]:
     }
 
 
-def slowest(sheet: Sheet, times: Path) -> list[dict[str, Any]]:
+def slowest(sheet: Sheet) -> list[Entry]:
     """The submissions that took longest when they were last graded."""
-    found = []
-    for entry in sheet.entries:
-        path = times / f"{entry.id}.json"
-        if path.exists():
-            found.append({"name": entry.grade.submission} | json.loads(path.read_bytes()))
-    return sorted(found, key=lambda one: (-one["seconds"], one["name"]))[:MOST_SLOW]
+    timed = [(one.took.seconds, one) for one in sheet.entries if one.took]
+    timed.sort(key=lambda one: (-one[0], one[1].grade.submission))
+    return [entry for _, entry in timed[:MOST_SLOW]]

@@ -10,7 +10,6 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from helpers.grade.files import printable
 from helpers.grade.grades import Outcome
 from helpers.grade.report import class_view
 from helpers.grade.report.sheet import NO_FAULT, Entry, Sheet
@@ -40,29 +39,24 @@ def student_page(sheet: Sheet, entry: Entry) -> bytes:
 
 
 def class_page(sheet: Sheet) -> bytes:
-    """What the instructor is shown. It holds no times: they are in run/slowest.html."""
+    """What the instructor is shown."""
     return render(
         "class.html",
         sheet.stamp,
         sheet=sheet,
         figures=class_view.figures(sheet),
         bars=class_view.distribution(sheet),
-        exercises=class_view.exercises(sheet),
+        outcomes=class_view.outcomes(sheet),
+        failures=class_view.failures(sheet),
         unknown=class_view.unknown(sheet),
-        there={outcome for one in sheet.entries for outcome in one.grade.outcomes},
+        slow=class_view.slowest(sheet),
     )
-
-
-def slowest_page(sheet: Sheet, times: Path) -> bytes:
-    """The slowest submissions, for the frame in the class page."""
-    slow = class_view.slowest(sheet, times)
-    return render("slowest.html", sheet.stamp, sheet=sheet, slow=slow)
 
 
 def render(name: str, stamp: str, **values: Any) -> bytes:
     """A template as a page. stamp: what stands on top where there was no sandbox, or ""."""
     text = _environment().get_template(name).render(signs=SIGNS, stamp=stamp, **values)
-    return printable(text, lines=True).encode("utf-8")
+    return text.encode("utf-8")
 
 
 @functools.cache

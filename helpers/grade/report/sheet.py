@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from helpers.grade.grades import Mode, SubmissionGrade
+from helpers.grade.grades import Mode, SubmissionGrade, Took
 from helpers.grade.overrides import Override
 from helpers.grade.roster import Person
 
@@ -33,7 +33,8 @@ class Column:
 class Entry:
     """One submission. id: of its files. grade: with the overrides in it. person: who it belongs to,
     as the class list or its own name says. found: what the instructor should know about how it was
-    found. taken: which notebook was taken of several, for the student too.
+    found. taken: which notebook was taken of several, for the student too. took: shown to the
+    instructor.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Entry:
     handed_in: bool
     found: str = ""
     taken: str = ""
+    took: Took | None = None
 
     @property
     def notes(self) -> list[str]:
@@ -52,6 +54,7 @@ class Entry:
     def as_json(self) -> dict[str, Any]:
         """As plain JSON data."""
         made = asdict(self)
+        del made["took"]
         return made.pop("grade") | made | {"total": self.grade.total, "max": self.grade.max}
 
 

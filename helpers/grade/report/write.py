@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from helpers.grade.files import as_json, keep_only, write
-from helpers.grade.report.pages import class_page, slowest_page, student_page
+from helpers.grade.report.pages import class_page, student_page
 from helpers.grade.report.sheet import Entry, Sheet
 from helpers.grade.report.tables import canvas, grades_table, gradescope, moodle
 
@@ -25,7 +25,6 @@ def write_reports(sheet: Sheet, out: Path) -> None:
     files |= {
         "canvas.csv": canvas(sheet),
         "moodle.csv": moodle(sheet),
-        "run/slowest.html": slowest_page(sheet, out / "run" / "times"),
         "class.html": class_page(sheet),
         "grades.csv": grades_table(sheet),
         "grades.json": as_json(sheet.as_json()),

@@ -7,7 +7,6 @@ from assistants import not_there
 from helpers.checks import find
 from helpers.course import cli
 from helpers.course.setup.places import ROOT
-from helpers.grade.release import pack
 
 OURS = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
 
@@ -20,12 +19,6 @@ def test_it_names_what_is_there_and_fits_on_a_page() -> None:
     assert not_there(OURS, files, {*cli.course.commands}) == []
     assert len(OURS.splitlines()) < 70
     assert f'helpers.check("02.1", {find("02.1").function})' in OURS
-
-
-def test_a_release_does_not_get_the_maintainers_part() -> None:
-    assert pack.MAINTAINERS in OURS
-    cut = pack.agents(OURS)
-    assert "Tutor; do not solve" in cut and "maintain" not in cut and "solutions/" not in cut
 
 
 def test_what_is_not_there_is_found() -> None:

@@ -26,7 +26,7 @@ from helpers.grade.prune import Modules, file_of, scope
 from helpers.grade.release import pack
 from helpers.grade.release.cells import answers
 from helpers.grade.release.cells import recorded as recorded_cells
-from helpers.grade.release.pack import algorithm_texts, answers_in, blind, in_room
+from helpers.grade.release.pack import algorithm_texts, answers_in, in_room
 from helpers.notebook import recorded
 from helpers.notebook.predict import again, predict
 from helpers.notebook.recorded import RECORDED
@@ -70,6 +70,7 @@ def test_assistants_are_asked_to_tutor(packed: Path) -> None:
     with zipfile.ZipFile(packed) as archive:
         text = archive.read("AGENTS.md").decode()
         assert "Tutor; do not solve" in text
+        assert "maintain" not in text and "solutions/" not in text
         assert not_there(text, {*archive.namelist()}, {"lab", "doctor", "progress"}) == []
 
 
@@ -193,18 +194,6 @@ def test_what_a_parameter_is_without_an_argument_may_be_missing() -> None:
 def test_arguments_are_no_names_from_outside() -> None:
     code = "def f(cases):\n    return [c for c in cases if c.x > LEAST]\n"
     assert scope(code) == ({"f"}, {"LEAST"})
-
-
-def test_a_spec_without_answers_is_python() -> None:
-    text = blind(
-        (ROOT / "helpers/lessons/messages/exercises/scatter.py").read_text(encoding="utf-8")
-    )
-    assert 'cases=visible("02.1"),' in text and "reference=left_out(" in text
-    # Of wrong answers, what is said to them alone; of those that a family recognises, nothing.
-    said = text.partition("wrong=")[2]  # the table itself goes where nothing names it any more
-    assert "loses the remainder\n    rank {last} got" in said and "=>" not in said
-    assert "Rank 0 waits for a message from rank 0" not in said
-    compile(text, "scatter.py", "exec")
 
 
 def test_what_is_left_out_says_so() -> None:

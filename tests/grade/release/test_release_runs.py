@@ -165,47 +165,19 @@ def test_with_no_answer_and_with_half_of_them(
 ) -> None:
     session = Session(unpacked)
     half = in_sample(request.node, unpacked.name, "03", "14")
-    whole = half or not in_sample(request.node, unpacked.name, *releases.WITH_ANSWERS)
     path = unpacked / in_room(unpacked.name, RECORDED)
     table = json.loads(path.read_text(encoding="utf-8"))
     with session.client.setup_kernel(env=releases.environment(unpacked)):
-        with_none(session, table, set() if whole else as_with_all(session.notebook, table))
+        with_none(session, table)
         if half:
             with_half(
                 session, table, [exercise.number for exercise in of_lesson(unpacked.name)][::2]
             )
 
 
-ASKS = ("predict(", ".compare(", "mine_or_yours(")
-
-
-def as_with_all(notebook: NotebookNode, table: dict[str, Any]) -> set[str]:
-    """Cells that do here what they do with all answers, in the same release: see test_notebooks.
-
-    They ask nothing, nothing that an answer has a part in has one in them, and what they define is
-    used by others of their kind alone.
-    """
-    from_answers, same = set[str](), set[str]()
-    for cell in code_cells(notebook):
-        made, used = releases.names_in(cell.source)
-        asks = any(word in cell.source for word in ASKS) or number_of(cell, CHECK_ID)
-        if number_of(cell) or digest(cell.source) in table or used & from_answers:
-            from_answers |= made
-        else:
-            from_answers -= made
-            same |= set() if asks else {cell.id}
-    needed = set[str]()
-    for cell in reversed(list(code_cells(notebook))):
-        made, used = releases.names_in(cell.source)
-        if cell.id not in same or made & needed:
-            needed |= used
-            same.discard(cell.id)
-    return same
-
-
-def with_none(session: Session, table: dict[str, Any], left_out: set[str]) -> None:
+def with_none(session: Session, table: dict[str, Any]) -> None:
     """Every cell runs, or shows what it showed elsewhere; predictions are compared all the same."""
-    for cell in [each for each in code_cells(session.notebook) if each.id not in left_out]:
+    for cell in list(code_cells(session.notebook)):
         said, entry = session.run(cell), table.get(digest(cell.source))
         assert (ELSEWHERE in said) == (entry is not None), cell.id
         assert "stands in for yours" not in said
