@@ -165,21 +165,21 @@ def measure() -> Report:
     ours = report.add(case, "helpers.run, warm", time_ours("torch", torch_job))
     for name, seconds in peers.items():
         report.add(case, name, seconds)
-    report.hold(goals.WARM, f"{case}, warm", ours.median)
+    report.hold(goals.WARM, f"{case}, warm", ours.median_s)
     for name in peers:
         goal = goals.BARE_CALL if name == ALONE else goals.LAUNCHERS
-        report.hold(goal, f"quicker than {name}", report.median(case, name) / ours.median)
+        report.hold(goal, f"quicker than {name}", report.median(case, name) / ours.median_s)
     verdict = f"gave no answer within {HANG} s" if hangs_after_training() else "still answered"
     report.notes.append(
         "notebook_launcher forks the process that calls it, which is quick; it asks for a restart "
         "of the kernel once that has computed. From a process that had run a backward on two "
         f"threads, ranks that ran one too {verdict}. Its call alone, in a process that has not "
-        f"computed, takes {report.median(case, ALONE) / ours.median:.1f} times as long as ours."
+        f"computed, takes {report.median(case, ALONE) / ours.median_s:.1f} times as long as ours."
     )
     measure_horovod(report)
     case = f"{RANKS} TensorFlow ranks"
     row = report.add(case, "helpers.run, warm", time_ours("tensorflow", tensorflow_job))
-    report.hold(goals.OTHER_RANKS, f"{case}, warm", row.median)
+    report.hold(goals.OTHER_RANKS, f"{case}, warm", row.median_s)
     return report
 
 
@@ -193,5 +193,5 @@ def measure_horovod(report: Report) -> None:
     peer = [time_command(*command) for _ in range(PEERS)]
     ours = report.add(case, "helpers.run, warm", time_ours("horovod", horovod_job))
     theirs = report.add(case, "horovodrun", peer)
-    report.hold(goals.OTHER_RANKS, f"{case}, warm", ours.median)
-    report.hold(goals.LAUNCHERS, "quicker than horovodrun", theirs.median / ours.median)
+    report.hold(goals.OTHER_RANKS, f"{case}, warm", ours.median_s)
+    report.hold(goals.LAUNCHERS, "quicker than horovodrun", theirs.median_s / ours.median_s)

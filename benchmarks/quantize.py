@@ -18,9 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks import goals
-from benchmarks.interleave import ratio
 from benchmarks.on_device import error, in_turn
-from benchmarks.report import Report
+from benchmarks.report import Report, ratio
 from helpers.lessons.quantization.algorithms.quantized_model import (
     in_dtype,
     quantize_dynamic,
