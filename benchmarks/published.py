@@ -14,10 +14,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks import failure_shares
-from benchmarks.order_statistics import best, hours, mean_times_to_kth, times_to_kth
+from benchmarks.order_statistics import (
+    best,
+    hours,
+    mean_times_to_kth,
+    rule_hours,
+    times_to_kth,
+)
 from benchmarks.report import Report
 from benchmarks.series import Point, Series
-from benchmarks.spare_rule import rule_hours
 from helpers.lessons.pipelines.algorithms.schedules import gpipe
 from helpers.lessons.pipelines.experiments import gpipe_clock
 from helpers.lessons.spare_replicas.experiments.arrivals import asynchronous

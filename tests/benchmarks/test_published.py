@@ -10,8 +10,7 @@ import pytest
 
 from benchmarks import published as recomputed
 from benchmarks.fit_stragglers import objective
-from benchmarks.order_statistics import hours, mean_times_to_kth
-from benchmarks.spare_rule import START, step_seconds
+from benchmarks.order_statistics import START, hours, mean_times_to_kth, step_seconds
 from benchmarks.table import of_report
 from helpers.lessons.spare_replicas.experiments import inception, inception_cluster
 from helpers.lessons.spare_replicas.experiments.arrivals import synchronous

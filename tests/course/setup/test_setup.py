@@ -144,21 +144,6 @@ def test_the_conda_environment_is_used_where_it_is_active(
     assert state.load() == {"packages": None}
 
 
-@pytest.mark.thorough
-@pytest.mark.real
-def test_a_half_made_environment_is_made_anew(
-    environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (environment / "half").touch()
-    (tmp_path / ".venv.old-1").mkdir()
-    state.save({"packages": None})
-    packages.make_environment(tmp_path / "log")
-    packages.make_importable()
-    code = f"import helpers; assert {str(places.ROOT)!r} in helpers.__file__"
-    assert not packages.run([places.python(), "-c", code], tmp_path / "log", packages.Step("x"))
-    assert not (environment / "half").exists() and not list(tmp_path.glob(".venv.old-*"))
-
-
 def test_without_room_nothing_is_begun(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environment.rmdir()
     usage = type("Usage", (), {"free": 3e9})
