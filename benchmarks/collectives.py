@@ -6,8 +6,7 @@ from typing import Any
 
 import helpers
 from benchmarks import goals
-from benchmarks.interleave import ratio, slowest
-from benchmarks.report import Report
+from benchmarks.report import Report, ratio, slowest
 from helpers.notebook.measure import in_turn
 
 SIZES_MB = (1, 10, 40)

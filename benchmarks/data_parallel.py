@@ -16,8 +16,7 @@ from typing import Any
 
 import helpers
 from benchmarks import goals, model_parallel
-from benchmarks.interleave import ratio, slowest
-from benchmarks.report import Report
+from benchmarks.report import Report, ratio, slowest
 from helpers.notebook.measure import in_turn
 
 RANKS = (2, 4)

@@ -14,19 +14,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks import kept, page, table
-from benchmarks.kept import Kept, Store
-from benchmarks.report import in_words, machine
-from benchmarks.run import BUSY, NAMES, Benchmark, others
+from benchmarks.kept import Store
+from benchmarks.report import from_json, in_words, machine
+from benchmarks.run import MOST, NAMES, Benchmark, others
 from helpers.course.setup.places import ROOT
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 GRACE = 10  # seconds that a benchmark has to end what it started
 
@@ -55,50 +52,55 @@ class Wish:
 
 def main(wish: Wish, names: Mapping[str, Benchmark] = NAMES) -> int:
     """All of it. Returns 0, 1 where a benchmark failed, 130 where it was interrupted."""
-    from rich.console import Console
-
-    console = Console(stderr=True, highlight=False)
     store = kept.store(wish.save or wish.readme)
     outcomes: dict[str, Outcome] = {}
     interrupted = False
     if not wish.only_table:
-        if wish.again:
-            store.ask_again()
-        interrupted = not measure_missing(store, names, outcomes, console)
+        for name in names if wish.again else ():
+            store.path(name).unlink(missing_ok=True)
+        interrupted = not measure_missing(store, names, outcomes)
     why = {name: outcome.said for name, outcome in outcomes.items() if outcome.word != "measured"}
-    if older := [name for name in why if store.path(name).exists()]:
-        console.print(f"The table shows what was found before by: {', '.join(older)}.")
     found = table.evaluate(store, why)
     if wish.as_json:
         print(json.dumps(table.as_dict(found, store), indent=1, ensure_ascii=False))
     else:
-        table.show(found, store)
+        met = [one.met for one in found]
+        table.show(
+            f"## What the course's parts must reach\n\n{table.where(store)}\n\n"
+            f"{table.of_goals(found)}\n\n{met.count(True)} of {len(met)} goals are met, "
+            f"{met.count(False)} are not met, {met.count(None)} are not measured here."
+        )
     if wish.readme and not interrupted:
         if store.machine != kept.SHOWN:
-            console.print(
+            say(
                 f"The pages show the figures of {kept.SHOWN}; this machine is {store.machine}. "
                 "Which one they show says SHOWN in benchmarks/kept.py."
             )
         for path in page.write_all():
-            console.print(f"{path.relative_to(ROOT)} is written from the figures of {kept.SHOWN}.")
+            say(f"{path.relative_to(ROOT)} is written from the figures of {kept.SHOWN}.")
     if interrupted:
         return 130
     return 1 if any(outcome.word == "failed" for outcome in outcomes.values()) else 0
 
 
+def say(text: str) -> None:
+    """Print beside what a script reads."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def measure_missing(
-    store: Store, names: Mapping[str, Benchmark], outcomes: dict[str, Outcome], console: Console
+    store: Store, names: Mapping[str, Benchmark], outcomes: dict[str, Outcome]
 ) -> bool:
     """Measure what is missing, and put how it went into `outcomes`. False where interrupted."""
     missing = store.missing(names)
     if len(missing) < len(names):
-        console.print(
+        say(
             f"{len(names) - len(missing)} of {len(names)} benchmarks are kept under "
             f"{store.folder / store.machine}; --again measures them, too."
         )
     busy = others() if missing else 0
-    if busy > BUSY:
-        console.print(
+    if busy > MOST:
+        say(
             f"Other programs use {busy:.0f} % of this machine's cores, so figures come out worse "
             "than they are. Interrupt this, end the programs, and start it again."
         )
@@ -106,15 +108,16 @@ def measure_missing(
         with interrupted_once():
             for number, name in enumerate(missing, 1):
                 title = f"[{number}/{len(missing)}] {name}"
-                outcomes[name] = outcome = one(store, name, names[name], title, console)
-                console.print(f"{title}: {outcome.word}. {outcome.said}", markup=False)
+                say(f"{title}: {names[name].beside}")
+                outcomes[name] = outcome = one(store, name, names[name])
+                say(f"{title}: {outcome.word}. {outcome.said}")
     except KeyboardInterrupt:
-        console.print("Interrupted. The same command without --again goes on with what is missing.")
+        say("Interrupted. The same command without --again goes on with what is missing.")
         return False
     return True
 
 
-def one(store: Store, name: str, which: Benchmark, title: str, console: Console) -> Outcome:
+def one(store: Store, name: str, which: Benchmark) -> Outcome:
     """Measure one benchmark in a process of its own, and keep what it found."""
     if name == "gpu" and not machine()["gpus"]:
         return Outcome("left out", "torch sees no GPU on this machine.")
@@ -134,18 +137,22 @@ def one(store: Store, name: str, which: Benchmark, title: str, console: Console)
                 process_group=0,
             )
             try:
-                code = follow(process, 60 * which.minutes, title + about(store, name), console)
+                code = process.wait(60 * which.minutes)
+            except subprocess.TimeoutExpired:
+                return Outcome(
+                    "failed", f"It had not ended after {which.minutes:g} min. See {log}."
+                )
             finally:
                 end(process)
         seconds = in_words(time.monotonic() - start)
-        if code is None:
-            return Outcome("failed", f"It had not ended after {which.minutes:g} min. See {log}.")
         if code or not into.exists():
-            return Outcome("failed", f"After {seconds}: {last_line(log)} See {log}.")
+            said = log.read_text(encoding="utf-8", errors="replace").split("\n")
+            last = next((line.strip() for line in reversed(said) if line.strip()), "")
+            return Outcome("failed", f"After {seconds}: {last[:300]} See {log}.")
         text = into.read_text(encoding="utf-8")
-    found = Kept(json.loads(text))
-    if not found.data["rows"] and not found.claims:
-        return Outcome("left out", " ".join(found.data["notes"]) or "It found nothing to measure.")
+    found = from_json(text)
+    if not (found.rows or found.points or found.claims):
+        return Outcome("left out", " ".join(found.notes) or "It found nothing to measure.")
     kept.write(store.path(name), text)
     met = sum(claim.met for claim in found.claims)
     return Outcome("measured", f"In {seconds}; {met} of {len(found.claims)} targets are met.")
@@ -156,43 +163,15 @@ def command(name: str, into: Path) -> list[str]:
     return [sys.executable, "-m", "benchmarks.run", name, "--into", str(into)]
 
 
-def about(store: Store, name: str) -> str:
-    """What to say of how long a benchmark takes: what it took before on this machine."""
-    try:
-        before = store.load(name)
-    except ValueError:
-        return ""
-    return f", {in_words(before.took)} when last measured" if before and before.took else ""
-
-
-def follow(
-    process: subprocess.Popen[bytes], limit: float, title: str, console: Console
-) -> int | None:
-    """Show that a process runs until it ends; its exit status, None where it took too long."""
-    from rich.markup import escape
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    if not console.is_terminal:
-        console.print(title, markup=False)
-    with Progress(*columns, console=console, transient=True) as progress:
-        progress.add_task(escape(title))
-        try:
-            return process.wait(limit)
-        except subprocess.TimeoutExpired:
-            return None
-
-
 def end(process: subprocess.Popen[bytes]) -> None:
     """End a process that still runs, and all that it started: by asking, then by force."""
     import psutil
 
     if process.poll() is not None:
         return
-    try:
+    family = []
+    with suppress(psutil.NoSuchProcess):
         family = psutil.Process(process.pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        family = []
     process.send_signal(signal.SIGINT)
     try:
         process.wait(GRACE)
@@ -200,17 +179,8 @@ def end(process: subprocess.Popen[bytes]) -> None:
         process.kill()
         process.wait()
     for member in family:
-        try:
+        with suppress(psutil.NoSuchProcess):
             member.kill()
-        except psutil.NoSuchProcess:
-            continue
-
-
-def last_line(log: Path) -> str:
-    """The last thing that a benchmark said."""
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    said = [line.strip() for line in lines if line.strip()]
-    return said[-1][:300] if said else "It said nothing."
 
 
 @contextmanager

@@ -47,8 +47,8 @@ PEERS = (
 def bars(store: Store, panel: Panel) -> dict[str, float]:
     """What each contender took, in the panel's unit; none where it is not kept."""
     kept = store.load(panel.benchmark)
-    rows = kept.rows(panel.case) if kept else []
-    return {row["name"]: float(f"{row['median_s'] * panel.unit:.3g}") for row in rows}
+    rows = [row for row in kept.rows if row.case == panel.case] if kept else []
+    return {row.name: float(f"{row.median_s * panel.unit:.3g}") for row in rows}
 
 
 def shown(store: Store, picture: str) -> str:
@@ -95,7 +95,7 @@ def draw(store: Store, picture: str) -> Path:
 def processor(store: Store) -> str:
     """The machine of the first picture in a few words."""
     kept = store.load(PICTURES["benchmarks.png"][0].benchmark)
-    found = kept.data["machine"] if kept else None
+    found = kept.machine if kept else None
     return f"{found['processor']}, {found['cores']} cores" if found else store.machine
 
 

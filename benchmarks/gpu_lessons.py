@@ -15,9 +15,8 @@ import torch
 
 from benchmarks import gpu_memory, gpu_shared
 from benchmarks.gpu_memory import SIZE, Size
-from benchmarks.interleave import ratio, slowest
 from benchmarks.on_device import finish
-from benchmarks.report import Report
+from benchmarks.report import Report, ratio, slowest
 from helpers.notebook.measure import in_turn
 
 RANKS = 2

@@ -12,10 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.on_device import error, in_turn
-from benchmarks.quantize import FEW_ROWS
+from benchmarks.quantize import forms
 from benchmarks.report import Report
 from helpers.lessons.quantization.algorithms.quantized_model import (
-    in_dtype,
     quantize_dynamic,
     quantize_static,
     quantize_weights,
@@ -26,17 +25,6 @@ PACKED = "torch._weight_int8pack_mm, bf16"
 BATCHES = (1, 32, 256, 4096)
 ALIKE = 0.99
 """The part of a patient's test digits of which a model must say the same on both devices."""
-
-
-def forms(model: nn.Module) -> dict[str, Callable[[Tensor], Any]]:
-    """A model as it is, in half the bits, and in every way to 8 bits that needs no calibration."""
-    return {
-        "fp32": model,
-        "bf16": in_dtype(model, torch.bfloat16),
-        "ours": quantize_dynamic(model),
-        "ours, weights only": quantize_weights(model),
-        FEW_ROWS: quantize_weights(model, compute=torch.bfloat16),
-    }
 
 
 def packed(linear: nn.Module) -> Callable[[Tensor], Tensor]:

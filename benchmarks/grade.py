@@ -58,7 +58,9 @@ def beside_peers(report: Report, folder: Path) -> None:
     }
     for name, (times, note) in theirs.items():
         peer = report.add(case, name, times, note)
-        report.hold(goals.GRADED, f"submissions a second, beside {name}", peer.median / row.median)
+        report.hold(
+            goals.GRADED, f"submissions a second, beside {name}", peer.median_s / row.median_s
+        )
 
 
 def ours(folder: Path) -> float:

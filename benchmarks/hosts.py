@@ -13,8 +13,7 @@ from typing import Any
 
 import helpers
 from benchmarks import goals
-from benchmarks.interleave import slowest
-from benchmarks.report import Report
+from benchmarks.report import Report, slowest
 from helpers.engine.errors import NoHosts
 from helpers.engine.hosts.network import bytes_a_second
 from helpers.lessons.bandwidth.algorithms.scaling import (
@@ -128,7 +127,7 @@ def measure_starts(report: Report) -> None:
         taken.append(time.perf_counter() - start)
     report.add("start of 4 hosts", "the first run", taken[:1])
     later = report.add("start of 4 hosts", "a later run", taken[1:])
-    report.claim("a run after the first starts in", later.median, SECOND_START, False, " s")
+    report.claim("a run after the first starts in", later.median_s, SECOND_START, False, " s")
 
 
 def measure_limit(report: Report, hosts: int, word: str) -> None:

@@ -7,22 +7,19 @@ stays as it is.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.goals import Goal
-from benchmarks.report import Claim, Report, machine
+from benchmarks.report import Report, from_json, machine
 from helpers.course.setup import places
 
 REPOSITORY = Path(__file__).parent / "results"
 SHOWN = "amd-epyc-2-cores"  # the machine whose figures the README and docs/benchmarks.md show
-BUSY = "The machine was busy"  # how a note begins that says so
 _NOISE = re.compile(r"\((?:r|tm)\)|\b(?:processor|cpu)\b|\d+-core\b|@.*", re.IGNORECASE)
 
 
@@ -35,56 +32,7 @@ def machine_name(found: Mapping[str, Any]) -> str:
     for gpu in sorted(set(found["gpus"])):
         count = found["gpus"].count(gpu)
         words.append(gpu if count == 1 else f"{count} {gpu}")
-    return slug(" ".join(words))
-
-
-def slug(words: str) -> str:
-    """Words as a part of a path. Example: slug("NVIDIA H200 (NVL)") is "nvidia-h200-nvl"."""
-    return "-".join(re.findall("[a-z0-9]+", words.lower()))
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What one benchmark found, read from its file. data: `Report.as_dict`."""
-
-    data: dict[str, Any]
-
-    @property
-    def claims(self) -> list[Claim]:
-        """What was held against a target."""
-        names = ("text", "value", "target", "at_least", "unit")
-        return [Claim(**{name: claim[name] for name in names}) for claim in self.data["claims"]]
-
-    @property
-    def measured(self) -> datetime | None:
-        """When it was measured; None where an older file does not tell."""
-        said = self.data.get("measured")
-        return datetime.fromisoformat(said) if said else None
-
-    @property
-    def took(self) -> float | None:
-        """Seconds of the whole benchmark; None where an older file does not tell."""
-        return self.data.get("took_s") or None
-
-    @property
-    def busy(self) -> str:
-        """The note that other programs ran beside the benchmark; "" where none did."""
-        return next((note for note in self.data["notes"] if note.startswith(BUSY)), "")
-
-    def rows(self, case: str) -> list[dict[str, Any]]:
-        """The rows of one case, in their order."""
-        return [row for row in self.data["rows"] if row.get("case") == case]
-
-    def seconds(self, case: str, name: str) -> float:
-        """A contender's median. Raises KeyError where it was not measured."""
-        for row in self.rows(case):
-            if row["name"] == name:
-                return float(row["median_s"])
-        raise KeyError(f"{name} was not measured in the case {case}.")
-
-    def reached(self, goal: Goal) -> list[float]:
-        """What the claims say that belong to a goal; none where nothing of it was measured."""
-        return [c.value for c in self.claims if re.fullmatch(goal.claims, c.text)]
+    return "-".join(re.findall("[a-z0-9]+", " ".join(words).lower()))
 
 
 @dataclass(frozen=True)
@@ -104,15 +52,15 @@ class Store:
         write(path, report.json() + "\n")
         return path
 
-    def load(self, name: str) -> Kept | None:
+    def load(self, name: str) -> Report | None:
         """What is kept of a benchmark; None where nothing is.
 
         Raises ValueError with a sentence where the file holds something else.
         """
         path = self.path(name)
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            if data["name"] != name or not {"machine", "rows", "claims", "notes"} <= data.keys():
+            found = from_json(path.read_text(encoding="utf-8"))
+            if found.name != name or not found.machine:
                 raise ValueError("it is of something else")
         except FileNotFoundError:
             return None
@@ -121,30 +69,17 @@ class Store:
                 f"{path} does not hold figures of the benchmark {name} ({error}): delete it, or "
                 f"measure again with ./course bench {name}."
             ) from None
-        return Kept(data)
+        return found
 
-    def missing(self, names: Mapping[str, Any]) -> list[str]:
-        """Those of some benchmarks that are not kept, or not since they were asked for again."""
-        return [name for name in names if not self._counts(name)]
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """Those of some benchmarks of which nothing is kept that can be read."""
+        return [name for name in names if not self._holds(name)]
 
-    def ask_again(self) -> None:
-        """From now on, only what is measured from now on counts."""
-        write(self._since, f"{now()}\n")
-
-    def _counts(self, name: str) -> bool:
+    def _holds(self, name: str) -> bool:
         try:
-            kept = self.load(name)
+            return self.load(name) is not None
         except ValueError:
             return False
-        if kept is None or not self._since.exists():
-            return kept is not None
-        since = datetime.fromisoformat(self._since.read_text(encoding="utf-8").strip())
-        return kept.measured is not None and kept.measured >= since
-
-    @property
-    def _since(self) -> Path:
-        which = "repository" if self.folder == REPOSITORY else "own"
-        return own() / self.machine / f"{which}.since"
 
 
 def own() -> Path:

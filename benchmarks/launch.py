@@ -27,7 +27,7 @@ RANKS = 4
 OURS, PEERS, HANG = 9, 3, 15  # repeats of ours, of each peer; seconds that stand for a hang
 RESTARTED = "notebook_launcher, kernel restarted"
 ALONE = "notebook_launcher, call alone"
-JOBS = Path(__file__).parent / "jobs"
+JOBS = Path(__file__).with_name("jobs.py")
 
 
 def torch_job(comm: Any) -> float:
@@ -95,15 +95,15 @@ def run_quietly(*command: str, timeout: float = 40) -> str:
     Raises RuntimeError with the end of its errors where it fails, TimeoutError where it hangs.
     """
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment["PYTHONSAFEPATH"] = "1"  # what lies beside the script is no module of theirs
     environment["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
-    environment["PYTHONPATH"] = str(JOBS.parent.parent)
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        cwd=JOBS,
+        cwd=JOBS.parent,
         env=environment,
         start_new_session=True,
     ) as process:
@@ -128,7 +128,7 @@ def time_peer(
     hung = 0
     while len(seconds) < PEERS:
         try:
-            seconds.append(measure(*command))
+            seconds.append(measure(sys.executable, *command))
         except TimeoutError:
             hung += 1
             if hung > PEERS:
@@ -141,8 +141,7 @@ def time_peer(
 def hangs_after_training() -> bool:
     """Whether ranks of notebook_launcher that compute hang after its process has computed."""
     try:
-        command = (sys.executable, "accelerate_job.py", str(RANKS), "after-training")
-        run_quietly(*command, timeout=HANG)
+        run_quietly(sys.executable, JOBS.name, "after-training", str(RANKS), timeout=HANG)
     except TimeoutError:
         return True
     return False
@@ -152,34 +151,35 @@ def measure() -> Report:
     """Every launcher, ours last of all so that nothing of it runs beside the peers."""
     report = Report("launch", f"{RANKS} ranks, one all-reduce of one number, from call to answer")
     case = f"{RANKS} torch ranks"
-    torchrun = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node")
-    torchrun_job = (*torchrun, str(RANKS), "torch_job.py")
-    spawn = (sys.executable, "spawn_job.py", str(RANKS))
-    notebook = (sys.executable, "accelerate_job.py", str(RANKS))
-    peers = {
-        "torchrun": time_peer(report, "torchrun", time_command, torchrun_job),
-        "mp.spawn": time_peer(report, "mp.spawn", time_inside, spawn),
-        RESTARTED: time_peer(report, RESTARTED, time_command, notebook),
-        ALONE: time_peer(report, ALONE, time_inside, notebook),
+    job = (JOBS.name, "torchrun", str(RANKS))
+    torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(RANKS), *job)
+    spawn = (JOBS.name, "mp.spawn", str(RANKS))
+    notebook = (JOBS.name, "notebook", str(RANKS))
+    ways = {
+        "torchrun": (time_command, torchrun),
+        "mp.spawn": (time_inside, spawn),
+        RESTARTED: (time_command, notebook),
+        ALONE: (time_inside, notebook),
     }
+    peers = {name: time_peer(report, name, *way) for name, way in ways.items()}
     ours = report.add(case, "helpers.run, warm", time_ours("torch", torch_job))
     for name, seconds in peers.items():
         report.add(case, name, seconds)
-    report.hold(goals.WARM, f"{case}, warm", ours.median)
+    report.hold(goals.WARM, f"{case}, warm", ours.median_s)
     for name in peers:
         goal = goals.BARE_CALL if name == ALONE else goals.LAUNCHERS
-        report.hold(goal, f"quicker than {name}", report.median(case, name) / ours.median)
+        report.hold(goal, f"quicker than {name}", report.median(case, name) / ours.median_s)
     verdict = f"gave no answer within {HANG} s" if hangs_after_training() else "still answered"
     report.notes.append(
         "notebook_launcher forks the process that calls it, which is quick; it asks for a restart "
         "of the kernel once that has computed. From a process that had run a backward on two "
         f"threads, ranks that ran one too {verdict}. Its call alone, in a process that has not "
-        f"computed, takes {report.median(case, ALONE) / ours.median:.1f} times as long as ours."
+        f"computed, takes {report.median(case, ALONE) / ours.median_s:.1f} times as long as ours."
     )
     measure_horovod(report)
     case = f"{RANKS} TensorFlow ranks"
     row = report.add(case, "helpers.run, warm", time_ours("tensorflow", tensorflow_job))
-    report.hold(goals.OTHER_RANKS, f"{case}, warm", row.median)
+    report.hold(goals.OTHER_RANKS, f"{case}, warm", row.median_s)
     return report
 
 
@@ -189,9 +189,9 @@ def measure_horovod(report: Report) -> None:
         report.notes.append("Horovod is not installed here, so its ranks are left out.")
         return
     case = f"{RANKS} Horovod ranks"
-    command = ("horovodrun", "-np", str(RANKS), sys.executable, "horovod_job.py")
+    command = ("horovodrun", "-np", str(RANKS), sys.executable, JOBS.name, "horovodrun", str(RANKS))
     peer = [time_command(*command) for _ in range(PEERS)]
     ours = report.add(case, "helpers.run, warm", time_ours("horovod", horovod_job))
     theirs = report.add(case, "horovodrun", peer)
-    report.hold(goals.OTHER_RANKS, f"{case}, warm", ours.median)
-    report.hold(goals.LAUNCHERS, "quicker than horovodrun", theirs.median / ours.median)
+    report.hold(goals.OTHER_RANKS, f"{case}, warm", ours.median_s)
+    report.hold(goals.LAUNCHERS, "quicker than horovodrun", theirs.median_s / ours.median_s)

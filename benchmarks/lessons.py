@@ -45,7 +45,7 @@ def add(report: Report, paths: Sequence[Path]) -> None:
             continue
         report.add(CASE, path.stem, [time.perf_counter() - start])
     report.claim("solutions that end with an error", len(report.notes), 0, False, "")
-    if seconds := [row.median for row in report.rows]:
+    if seconds := [row.median_s for row in report.rows]:
         report.hold(goals.SLOWEST_LESSON, f"the slowest of {len(seconds)} solutions", max(seconds))
         report.hold(
             goals.MEAN_LESSON, f"{len(seconds)} solutions on average", sum(seconds) / len(seconds)

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 import helpers
-from benchmarks.interleave import ratio, slowest
-from benchmarks.report import Report
+from benchmarks.report import Report, ratio, slowest
 from helpers.lessons.pipelines.algorithms import schedules
 from helpers.lessons.pipelines.algorithms.pipeline import Pipeline, cut, microbatches
 from helpers.lessons.sharding.algorithms.sharding import Sharded

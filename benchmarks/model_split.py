@@ -34,7 +34,7 @@ def add(report: Report, case: str, found: Found) -> None:
         ("two ranks", found.two, found.predicted_two),
     ):
         row = report.add(case, name, seconds, f"counted {1e3 * predicted:.3g} ms")
-        off = error(predicted, row.median)
+        off = error(predicted, row.median_s)
         report.claim(f"{case}, {name}: the count is off by", off, ERROR, False, " of it")
     off = error(found.predicted_speedup, found.speedup)
     report.claim(f"{case}: the counted speedup is off by", off, ERROR, False, " of it")

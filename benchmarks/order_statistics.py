@@ -1,18 +1,26 @@
-"""The time to the k-th of n gradients, and the hours that follow from it.
+"""The time to the k-th of n gradients, and the hours that follow from it: by formula and by rule.
 
 What a step that waits for k workers takes. It is no helper of the course: lesson 07 asks for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from helpers.lessons.parameter_servers.experiments.step_times import StepTimes
-from helpers.lessons.spare_replicas.experiments.stragglers import FEWEST, MOST, iterations
+from helpers.lessons.spare_replicas.experiments.arrivals import synchronous
+from helpers.lessons.spare_replicas.experiments.stragglers import (
+    FEWEST,
+    MOST,
+    FittedStragglers,
+    iterations,
+)
 
 AT_ONCE = 1_000_000  # times that are drawn and sorted at once
+SPELLS = 1000  # about 2900 steps
+START = 100  # steps that are left out: at first all begin together
 
 
 def sorted_steps(
@@ -72,3 +80,30 @@ def hours(
 def best(of: dict[int, float]) -> int:
     """The N with the fewest hours."""
     return min(of, key=of.__getitem__)
+
+
+# --- the rule on the clock ------------------------------------------------------------------------
+
+
+def step_seconds(
+    model: FittedStragglers, aggregate: int, workers: int, spells: int = SPELLS, seed: int = 0
+) -> np.ndarray:
+    """The seconds between the updates of `aggregate` of `workers` gradients: (steps,).
+
+    By the rule of lesson 07, run on the clock without gradients. Here the workers do not begin
+    every step together: who was late goes on with the step that is under way.
+    """
+    table = model.table(spells, workers, seed)
+    updates = synchronous(table, aggregate, spell=model.spell).seconds
+    return np.diff(updates)[START:]
+
+
+def rule_hours(
+    model: FittedStragglers, aggregated: Iterable[int], spells: int = SPELLS, seed: int = 0
+) -> dict[int, float]:
+    """Hours to converge with N of 100 workers, for each N that is asked for: {N: hours}."""
+    found = {}
+    for n in aggregated:
+        seconds = step_seconds(model, n, 100, spells, seed).mean()
+        found[n] = float(iterations([n])[0] * seconds / 3600)
+    return found

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from benchmarks import figure, table
-from benchmarks.goals import PARTS, Goal
-from benchmarks.kept import REPOSITORY, SHOWN, Kept, Store
-from benchmarks.report import Claim, describe, in_words
+from benchmarks.goals import PARTS
+from benchmarks.kept import REPOSITORY, SHOWN, Store
+from benchmarks.report import Report, Row, describe, in_words
 from benchmarks.run import NAMES
 from benchmarks.selection import SELECTED, Selection
 from helpers.course.setup.places import ROOT
@@ -52,7 +51,7 @@ def block(what: str, store: Store) -> str:
 
 def short_goals(store: Store) -> str:
     """The README's table: a line a part."""
-    lines = [f"| {figure.processor(store)} | reached (to reach) |", "| --- | --- |"]
+    lines = table.table(figure.processor(store), "reached (to reach)")
     found = table.evaluate(store)
     for part in PARTS:
         if not part.benchmark:
@@ -68,33 +67,12 @@ def short_goals(store: Store) -> str:
 
 def goals(store: Store) -> str:
     """Every goal with its verdict, then why some are not met or not measured."""
-    lines = [
-        "| part and its benchmark | what | to reach | reached | |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    found = table.evaluate(store)
-    last = None
-    for one in found:
-        part = ""
-        if one.part is not last:
-            name = one.part.benchmark
-            part = f"{one.part.what} ([{name}](#{name}))" if name else one.part.what
-            last = one.part
-        lines.append(f"| {part} | {reached(one)} |")
-    return "\n".join([*lines, "", *(f"- {reason}" for reason in table.reasons(found))])
-
-
-def reached(one: table.Reached) -> str:
-    """A goal's cells: what, to reach, reached, verdict. Figures do not break."""
-    figures = table.figures(one.values, one.goal.unit) if one.values else "–"
-    verdict = "**not met**" if one.met is False else one.verdict
-    fixed = [text.replace(" ", "\u00a0") for text in (table.target(one.goal), figures, verdict)]
-    return " | ".join([one.goal.what, *fixed])
+    return table.of_goals(table.evaluate(store), linked=True)
 
 
 def benchmarks(store: Store) -> str:
     """The benchmarks that there are."""
-    lines = ["| `./course bench …` | what is measured |", "| --- | --- |"]
+    lines = table.table("`./course bench …`", "what is measured")
     return "\n".join([*lines, *(f"| [{n}](#{n}) | {b.beside} |" for n, b in NAMES.items())])
 
 
@@ -118,59 +96,49 @@ def of_benchmark(name: str, store: Store) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def measured(kept: Kept, store: Store) -> str:
+def measured(kept: Report, store: Store) -> str:
     """When, in what time and with which torch, in a line; and where, if it is another machine."""
-    when = (
-        f"on {kept.measured:%Y-%m-%d}" if kept.measured else "on a day that its file does not tell"
-    )
-    took = f" in {kept.took / 60:.0f} min" if kept.took else ""
-    found = kept.data["machine"]
+    when = f"on {kept.measured[:10]}" if kept.measured else "on a day that its file does not tell"
+    took = f" in {kept.took_s / 60:.0f} min" if kept.took_s else ""
+    found = kept.machine or {}
     what = describe(found) if store.machine != SHOWN else f"torch {found['versions']['torch']}"
     return f"Measured {when}{took}; {what}."
 
 
-def times(kept: Kept, selection: Selection) -> str:
+def times(kept: Report, selection: Selection) -> str:
     """A line a case: the medians of its contenders."""
-    cases: dict[str, list[dict[str, Any]]] = {}
-    for row in kept.data["rows"]:
-        if "case" in row and re.fullmatch(selection.cases, row["case"]):
-            cases.setdefault(row["case"], []).append(row)
+    cases: dict[str, list[Row]] = {}
+    for row in kept.rows:
+        if re.fullmatch(selection.cases, row.case):
+            cases.setdefault(row.case, []).append(row)
     if not cases:
         return ""
-    lines = ["| case | medians | runs |", "| --- | --- | --- |"]
+    lines = table.table("case", "medians", "runs")
     for case, rows in cases.items():
-        medians = " · ".join(f"{row['name']}: {in_words(row['median_s'])}" for row in rows)
-        counts = sorted({row["repeats"] for row in rows})
+        medians = " · ".join(f"{row.name}: {in_words(row.median_s)}" for row in rows)
+        counts = sorted({row.repeats for row in rows})
         runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         lines.append(f"| {case} | {medians} | {runs} |")
     return "\n".join(lines)
 
 
-def held(kept: Kept, name: str, selection: Selection) -> str:
+def held(kept: Report, name: str, selection: Selection) -> str:
     """What was held against a target: goals, what the selection names, and whatever is missed."""
     wanted = [goal for part in PARTS if part.benchmark == name for goal in part.goals]
     for label, claims in selection.held:
         found = [claim for claim in kept.claims if re.fullmatch(claims, claim.text)]
         if len({(claim.target, claim.at_least, claim.unit) for claim in found}) == 1:
-            wanted.append(_as_goal(label, claims, found[0]))
+            wanted.append(table.as_goal(label, claims, found[0]))
         else:  # each has a target of its own
-            wanted += [_as_goal(claim.text, re.escape(claim.text), claim) for claim in found]
+            wanted += [table.as_goal(c.text, re.escape(c.text), c) for c in found]
     rest = [c for c in kept.claims if not any(re.fullmatch(g.claims, c.text) for g in wanted)]
     told = [table.Reached(PARTS[0], goal, tuple(kept.reached(goal))) for goal in wanted]
-    told += [
-        table.Reached(PARTS[0], _as_goal(claim.text, "", claim), (claim.value,))
-        for claim in rest
-        if not claim.met
-    ]
-    lines = [f"| {reached(one)} |" for one in told if one.values]
+    told += [table.as_reached(claim) for claim in rest if not claim.met]
+    lines = [f"| {one.cells} |" for one in told if one.values]
     met = sum(claim.met for claim in rest)
     more = f"\n\nFurther targets that are met: {met} of {len(rest)}." if rest else ""
-    head = ["| held against a target | to reach | reached | |", "| --- | --- | --- | --- |"]
+    head = table.table("held against a target", "to reach", "reached", "")
     return "\n".join([*head, *lines]) + more if lines else more.strip()
-
-
-def _as_goal(what: str, claims: str, claim: Claim) -> Goal:
-    return Goal(what, claims, claim.target, claim.at_least, claim.unit)
 
 
 BLOCKS: dict[str, Callable[[Store], str]] = {

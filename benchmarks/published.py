@@ -10,16 +10,19 @@ that can recompute one more adds a Series.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from benchmarks import failure_shares
-from benchmarks.order_statistics import best, hours, mean_times_to_kth, times_to_kth
-from benchmarks.report import Claim, Report
+from benchmarks.order_statistics import (
+    best,
+    hours,
+    mean_times_to_kth,
+    rule_hours,
+    times_to_kth,
+)
+from benchmarks.report import Report
 from benchmarks.series import Point, Series
-from benchmarks.spare_rule import rule_hours
 from helpers.lessons.pipelines.algorithms.schedules import gpipe
 from helpers.lessons.pipelines.experiments import gpipe_clock
 from helpers.lessons.spare_replicas.experiments.arrivals import asynchronous
@@ -225,61 +228,27 @@ ELSEWHERE = {
 }
 
 
-@dataclass
-class PublishedReport(Report):
-    """A report whose rows are points: ours, the published value, the error."""
-
-    def __init__(self, found: dict[str, list[Point]]) -> None:
-        super().__init__("published", "Published figures, recomputed")
-        self.found = found
-        for series in SERIES:
-            held = [point for point in found[series.entry] if point.within is not None]
-            worst = max(held, key=lambda point: abs(point.error) / (point.within or 1))
-            text = f"{load(series.entry).title}: worst error ({worst.label})"
-            unit, scale = (" %", 100.0) if worst.relative else ("", 1.0)
-            value, target = scale * abs(worst.error), scale * (worst.within or 0)
-            self.claims.append(Claim(text, value, target, at_least=False, unit=unit))
-        self.notes = [
-            f"Not here: {load(name).title} ({name}): it {reason}."
-            for name, reason in ELSEWHERE.items()
-        ]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON: a row for each point."""
-        rows = [
-            {"series": entry, **point._asdict(), "error": point.error, "holds": point.holds}
-            for entry, points in self.found.items()
-            for point in points
-        ]
-        return {**super().as_dict(), "rows": rows}
-
-    def show(self) -> None:
-        """Print a table for each series, then the worst point of each, then what is left out."""
-        from rich.console import Console
-        from rich.table import Table
-
-        console = Console()
-        for series in SERIES:
-            entry = load(series.entry)
-            console.print(f"\n[bold]{entry.title}[/bold] ({series.unit})", highlight=False)
-            console.print(f"{entry.label}. From {series.given}.", style="dim", highlight=False)
-            table = Table("", box=None, pad_edge=False, header_style="bold")
-            for column in ("ours", "published", "error", "allowed"):
-                table.add_column(column, justify="right")
-            for point in self.found[series.entry]:
-                table.add_row(*_in_words(point))
-            console.print(table)
-        self.show_claims(console)
-
-
-def _in_words(point: Point) -> tuple[str, ...]:
-    form = "{:+.1%}" if point.relative else "{:+.3g}"
-    allowed = "–" if point.within is None else form.format(point.within).replace("+", "± ")
-    colour = "green" if point.holds else "red"
-    if point.within is None:
-        colour = "default"
-    error = f"[{colour}]{form.format(point.error)}[/{colour}]"
-    return point.label, f"{point.ours:.4g}", f"{point.published:.4g}", error, allowed
+def report_of(found: dict[str, list[Point]]) -> Report:
+    """A report with every point, the worst of each series held, and what is left out."""
+    report = Report("published", "Published figures, recomputed")
+    for series in SERIES:
+        points = found[series.entry]
+        for point in points:
+            known = {**point._asdict(), "error": point.error, "holds": point.holds}
+            report.points.append({"series": series.entry, **known})
+        held = [point for point in points if point.within is not None]
+        worst = max(held, key=lambda point: abs(point.error) / (point.within or 1))
+        text = f"{load(series.entry).title}: worst error ({worst.label})"
+        unit, scale = (" %", 100.0) if worst.relative else ("", 1.0)
+        limit = scale * (worst.within or 0)
+        report.claim(text, scale * abs(worst.error), limit, at_least=False, unit=unit)
+        entry = load(series.entry)
+        said = f"{entry.title} ({series.unit}): {entry.label}. From {series.given}."
+        report.notes.append(said)
+    report.notes += [
+        f"Not here: {load(name).title} ({name}): it {reason}." for name, reason in ELSEWHERE.items()
+    ]
+    return report
 
 
 def recompute(series: Series, seed: int = 0) -> list[Point]:
@@ -287,9 +256,9 @@ def recompute(series: Series, seed: int = 0) -> list[Point]:
     return [Point(p.label, float(p.ours), *p[2:]) for p in series.points(seed)]
 
 
-def measure(seed: int = 0) -> PublishedReport:
+def measure(seed: int = 0) -> Report:
     """Every point of every series."""
-    return PublishedReport({series.entry: recompute(series, seed) for series in SERIES})
+    return report_of({series.entry: recompute(series, seed) for series in SERIES})
 
 
 if __name__ == "__main__":

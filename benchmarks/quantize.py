@@ -18,9 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks import goals
-from benchmarks.interleave import ratio
 from benchmarks.on_device import error, in_turn
-from benchmarks.report import Report
+from benchmarks.report import Report, ratio
 from helpers.lessons.quantization.algorithms.quantized_model import (
     in_dtype,
     quantize_dynamic,
@@ -40,15 +39,21 @@ OLDER = "torch.ao, FBGEMM"
 Models = Mapping[str, Callable[[Tensor], Any]]
 
 
-def forms(model: nn.Module, torchao: bool = True) -> dict[str, Callable[[Tensor], Any]]:
-    """A trained model as it is, and every way to make it smaller or quicker. All take float32."""
-    found: dict[str, Callable[[Tensor], Any]] = {
+def forms(model: nn.Module) -> dict[str, Callable[[Tensor], Any]]:
+    """A model as it is, in half the bits, and in every way of ours to 8 bits that needs no
+    calibration. All take float32."""
+    return {
         "fp32": model,
         "bf16": in_dtype(model, torch.bfloat16),
         "ours": quantize_dynamic(model),
         "ours, weights only": quantize_weights(model),
         FEW_ROWS: quantize_weights(model, compute=torch.bfloat16),
     }
+
+
+def beside_others(model: nn.Module, torchao: bool = True) -> dict[str, Callable[[Tensor], Any]]:
+    """These forms of a trained model, and those of other libraries."""
+    found = forms(model)
     if "fbgemm" in torch.backends.quantized.supported_engines:
         found[OLDER] = older(model)
     if torchao and find_spec("torchao") is not None:
@@ -149,7 +154,7 @@ def layer(report: Report, width: int, batches: Sequence[int], held: Sequence[int
     torch.manual_seed(0)
     linear = nn.Linear(width, width).eval()
     inputs = {batch: torch.randn(batch, width) for batch in batches}
-    models = forms(linear)
+    models = beside_others(linear)
     made, problem = compiled(linear, list(inputs.values()))
     if made is not None:
         models[COMPILED] = made
@@ -174,11 +179,11 @@ def whole_models(report: Report, width: int = 1024, hidden: int = 8, steps: int 
     rows = 64
     dense = wide_mlp(width, hidden).eval()
     x = torch.randn(rows, PIXELS)
-    add(report, f"MLP, {hidden} layers of {width}, batch {rows}", forms(dense), x)
+    add(report, f"MLP, {hidden} layers of {width}, batch {rows}", beside_others(dense), x)
     lstm = nn.LSTM(width // 2, width // 2, num_layers=2).eval()
     x = torch.randn(steps, rows, width // 2)
     case = f"LSTM, 2 layers of {width // 2}, {steps} steps, batch {rows}"
-    times = add(report, case, forms(lstm, torchao=False), x)
+    times = add(report, case, beside_others(lstm, torchao=False), x)
     if OLDER in times and "ours" in times:
         theirs = quicker(times["fp32"], times[OLDER])
         if theirs >= WHERE_FBGEMM:

@@ -1,11 +1,12 @@
-"""What a benchmark found: times, claims held against targets, the machine; as a table or JSON."""
+"""What a benchmark found: times, claims held against targets, the machine; as JSON and back."""
 
 from __future__ import annotations
 
 import json
 import platform
+import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,45 +15,29 @@ from typing import TYPE_CHECKING, Any
 from helpers.course.setup.machine import usable_cores
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from benchmarks.goals import Goal
 
 PACKAGES = (
-    "torch",
-    "tensorflow",
-    "horovod",
-    "accelerate",
-    "nbgrader",
-    "numpy",
-    "simpy",
-    "torchao",
-    "optuna",
-    "gymnasium",
+    *("torch", "tensorflow", "horovod", "accelerate", "nbgrader", "numpy", "simpy", "torchao"),
+    *("optuna", "gymnasium"),
 )
+BUSY = "The machine was busy"  # how a note begins that says so
 
 
 @dataclass(frozen=True)
 class Row:
-    """One contender in one case. seconds: of every repeat. note: what to know about it."""
+    """One contender in one case, in seconds: the median of the repeats, and their quartiles.
+
+    A quarter of the repeats took less than the first, a quarter more than the second. note: what
+    to know about it.
+    """
 
     case: str
     name: str
-    seconds: tuple[float, ...]
+    median_s: float
+    quartiles_s: Sequence[float]
+    repeats: int
     note: str = ""
-
-    @property
-    def median(self) -> float:
-        """The median of the repeats, in seconds."""
-        return statistics.median(self.seconds)
-
-    @property
-    def quartiles(self) -> tuple[float, float]:
-        """A quarter of the repeats took less than the first, a quarter more than the second."""
-        if len(self.seconds) < 2:
-            return self.median, self.median
-        low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
-        return low, high
 
 
 @dataclass(frozen=True)
@@ -75,32 +60,38 @@ class Claim:
 class Report:
     """All that one benchmark found on one device.
 
-    device: the name of the GPU that it was found on; None where it was the CPU.
-    extra: what is neither a time nor a claim, such as a timeline, for JSON. measured: when it
-    began, as ISO 8601. took: seconds of the whole benchmark.
+    device: the name of the GPU that it was found on; None where it was the CPU. points: what stands
+    among the rows and is no time. extra: what is neither a time nor a claim, such as a timeline.
+    measured: when it began, as ISO 8601; "" where an older file does not tell. took_s: seconds of
+    the whole benchmark. machine: None is this one.
     """
 
     name: str
-    title: str
+    title: str = ""
     rows: list[Row] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     device: str | None = None
+    points: list[dict[str, Any]] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
     measured: str = ""
-    took: float = 0.0
+    took_s: float = 0.0
+    machine: dict[str, Any] | None = None
 
     def add(self, case: str, name: str, seconds: Sequence[float], note: str = "") -> Row:
-        """Add a contender's times."""
-        row = Row(case, name, tuple(seconds), note)
-        self.rows.append(row)
-        return row
+        """Add a contender's times, of every repeat."""
+        middle, quartiles = statistics.median(seconds), [seconds[0]] * 2
+        if len(seconds) > 1:
+            low, _, high = statistics.quantiles(seconds, n=4, method="inclusive")
+            quartiles = [low, high]
+        self.rows.append(Row(case, name, middle, quartiles, len(seconds), note))
+        return self.rows[-1]
 
     def median(self, case: str, name: str) -> float:
         """A contender's median in a case. Raises KeyError where it was not measured."""
         for row in self.rows:
             if (row.case, row.name) == (case, name):
-                return row.median
+                return row.median_s
         raise KeyError(f"{name} was not measured in the case {case}.")
 
     def claim(
@@ -113,71 +104,58 @@ class Report:
         """Hold a figure against one of the course's goals, whose pattern the text matches."""
         self.claim(text, value, goal.target, goal.at_least, goal.unit)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON. Times in seconds."""
-        return {
+    def reached(self, goal: Goal) -> list[float]:
+        """What the claims say that belong to a goal; none where nothing of it was measured."""
+        return [c.value for c in self.claims if re.fullmatch(goal.claims, c.text)]
+
+    @property
+    def busy(self) -> str:
+        """The note that other programs ran beside the benchmark; "" where none did."""
+        return next((note for note in self.notes if note.startswith(BUSY)), "")
+
+    def json(self) -> str:
+        """Everything as JSON. Times in seconds."""
+        found: dict[str, Any] = {
             "name": self.name,
             "device": self.device,
             "measured": self.measured,
-            "took_s": round(self.took, 1),
-            "machine": machine(),
-            "rows": [
-                {
-                    "case": row.case,
-                    "name": row.name,
-                    "median_s": row.median,
-                    "quartiles_s": row.quartiles,
-                    "repeats": len(row.seconds),
-                    "note": row.note,
-                }
-                for row in self.rows
-            ],
+            "took_s": round(self.took_s, 1),
+            "machine": self.machine or machine(),
+            "rows": [*map(asdict, self.rows), *self.points],
             "claims": [{**asdict(claim), "met": claim.met} for claim in self.claims],
             "notes": self.notes,
-        } | ({"extra": self.extra} if self.extra else {})
+        }
+        if self.extra:
+            found["extra"] = self.extra
+        return json.dumps(found, indent=1, ensure_ascii=False)
 
-    def json(self) -> str:
-        """Everything as JSON."""
-        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
 
-    def show(self) -> None:
-        """Print a table of the times, one of the claims, and the notes."""
-        from rich.console import Console
-        from rich.table import Table
+def from_json(text: str) -> Report:
+    """A report as it was. Raises ValueError, KeyError or TypeError where the text is of none."""
+    data = json.loads(text)
+    rows, claims = data.pop("rows"), data.pop("claims")
+    return Report(
+        **data,
+        rows=[Row(**row) for row in rows if "case" in row],
+        points=[row for row in rows if "case" not in row],
+        claims=[Claim(**{k: v for k, v in claim.items() if k != "met"}) for claim in claims],
+    )
 
-        console = Console()
-        console.print(f"\n[bold]{self.title}[/bold]")
-        console.print(describe(machine()), style="dim")
-        times = Table("case", "what", box=None, pad_edge=False, header_style="bold")
-        times.add_column("median", justify="right")
-        times.add_column("quartiles", justify="right")
-        times.add_column("")
-        last = None
-        for row in self.rows:
-            low, high = row.quartiles
-            spread = f"{in_words(low)} to {in_words(high)}" if len(row.seconds) > 1 else "one run"
-            case = row.case if row.case != last else ""
-            times.add_row(case, row.name, in_words(row.median), spread, row.note)
-            last = row.case
-        console.print(times)
-        self.show_claims(console)
 
-    def show_claims(self, console: Console) -> None:
-        """Print what is held against its target, and the notes."""
-        from rich.table import Table
+# --- times ----------------------------------------------------------------------------------------
 
-        held = Table("against its target", box=None, pad_edge=False, header_style="bold")
-        held.add_column("measured", justify="right")
-        held.add_column("target", justify="right")
-        held.add_column("")
-        for claim in self.claims:
-            sign = "≥" if claim.at_least else "≤"
-            verdict = "[green]met[/green]" if claim.met else "[red]not met[/red]"
-            value, target = f"{claim.value:.3g}{claim.unit}", f"{sign} {claim.target:g}{claim.unit}"
-            held.add_row(claim.text, value, target, verdict)
-        console.print(held)
-        for note in self.notes:
-            console.print(f"· {note}", style="dim", highlight=False)
+
+def slowest(ranks: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, list[float]]:
+    """Of every repeat, the time of the rank that took longest: the others wait for it."""
+    return {
+        name: [max(times) for times in zip(*(rank[name] for rank in ranks), strict=True)]
+        for name in ranks[0]
+    }
+
+
+def ratio(theirs: Sequence[float], ours: Sequence[float]) -> float:
+    """How many times as long theirs takes: the median over the repeats, each beside the other."""
+    return statistics.median(a / b for a, b in zip(theirs, ours, strict=True))
 
 
 def in_words(seconds: float) -> str:
@@ -187,8 +165,13 @@ def in_words(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
 
 
+# --- the machine ----------------------------------------------------------------------------------
+
+
 def machine() -> dict[str, Any]:
     """The machine and the versions that the figures hold for; nothing that names its owner."""
+    import psutil
+
     versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -198,7 +181,7 @@ def machine() -> dict[str, Any]:
     return {
         "processor": processor(),
         "cores": round(usable_cores()),
-        "memory_gb": memory_gb(),
+        "memory_gb": round(psutil.virtual_memory().total / 1e9, 1),
         "gpus": gpus(),
         "system": f"{platform.system()} {platform.machine()}",
         "versions": versions,
@@ -216,13 +199,6 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def memory_gb() -> float:
-    """Main memory in GB (10⁹ bytes)."""
-    import psutil
-
-    return round(psutil.virtual_memory().total / 1e9, 1)
-
-
 def gpus() -> list[str]:
     """The names of the GPUs that torch sees."""
     import torch
@@ -230,7 +206,7 @@ def gpus() -> list[str]:
     return [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
 
 
-def describe(found: dict[str, Any]) -> str:
+def describe(found: Mapping[str, Any]) -> str:
     """A machine in one line."""
     versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
     accelerators = ", ".join(found["gpus"]) or "no GPU"

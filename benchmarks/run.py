@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import kept
-from benchmarks.report import Report
+from benchmarks.report import BUSY, Report
+from benchmarks.table import of_report, show
 
-BUSY = 25  # % of the cores that other programs may use
+MOST = 25  # % of the cores that other programs may use
 
 
 class Benchmark(NamedTuple):
@@ -74,12 +75,12 @@ def main(name: str, as_json: bool = False, save: bool = False) -> int:
     not an error. Raises ValueError for a name that there is not.
     """
     report = measured(name)
-    if report.rows or report.claims:
+    if report.rows or report.points or report.claims:
         kept.store(save).keep(report)
     if as_json:
         print(report.json())
     else:
-        report.show()
+        show(of_report(report))
     return 0
 
 
@@ -89,10 +90,10 @@ def measured(name: str) -> Report:
         raise ValueError(f"There is no benchmark {name!r}; there are {', '.join(NAMES)}.")
     measured, start, busy = kept.now(), time.perf_counter(), others()
     report: Report = import_module(f"benchmarks.{name.replace('-', '_')}").measure()
-    report.measured, report.took = measured, time.perf_counter() - start
-    if busy > BUSY:
+    report.measured, report.took_s = measured, time.perf_counter() - start
+    if busy > MOST:
         report.notes.append(
-            f"{kept.BUSY} when this began: other programs used {busy:.0f} % of its cores."
+            f"{BUSY} when this began: other programs used {busy:.0f} % of its cores."
         )
     return report
 

@@ -1,13 +1,16 @@
-"""The course's goals beside what is kept: part by part, what to reach and what was reached."""
+"""Tables in Markdown, for the terminal and for the pages: the course's goals, and a benchmark's.
+
+The goals stand beside what is kept: part by part, what to reach and what was reached.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from benchmarks.goals import PARTS, Goal, Part
-from benchmarks.kept import Kept, Store
-from benchmarks.report import describe
+from benchmarks.kept import Store
+from benchmarks.report import Claim, Report, describe, in_words, machine
 
 NOT_YET = "It is not measured yet."
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -38,6 +41,14 @@ class Reached(NamedTuple):
         """ "met", "not met" or "not measured"."""
         return {True: "met", False: "not met", None: "not measured"}[self.met]
 
+    @property
+    def cells(self) -> str:
+        """What, to reach, reached, verdict. Figures do not break."""
+        reached = figures(self.values, self.goal.unit) if self.values else "–"
+        verdict = "**not met**" if self.met is False else self.verdict
+        fixed = [text.replace(" ", "\u00a0") for text in (target(self.goal), reached, verdict)]
+        return " | ".join([self.goal.what, *fixed])
+
 
 def evaluate(store: Store, why: Mapping[str, str] | None = None) -> list[Reached]:
     """Every goal of every part. why: sentences for benchmarks that measured nothing."""
@@ -51,7 +62,7 @@ def evaluate(store: Store, why: Mapping[str, str] | None = None) -> list[Reached
             values = tuple(kept.reached(goal)) if kept else ()
             reason = problem or part.elsewhere or (why or {}).get(part.benchmark) or NOT_YET
             if kept:
-                reason = " ".join(kept.data["notes"]) or "This machine has not what it needs."
+                reason = " ".join(kept.notes) or "This machine has not what it needs."
             busy = kept.busy if kept else ""
             found.append(Reached(part, goal, values, "" if values else reason, busy))
     return found
@@ -77,7 +88,7 @@ def number(value: float) -> str:
 
 
 def as_dict(found: Sequence[Reached], store: Store) -> dict[str, Any]:
-    """The table for JSON."""
+    """The goals for JSON."""
     return {
         "machine": store.machine,
         "goals": [
@@ -97,39 +108,66 @@ def as_dict(found: Sequence[Reached], store: Store) -> dict[str, Any]:
     }
 
 
-def show(found: Sequence[Reached], store: Store) -> None:
-    """Print the table, then why figures are missing or goals are not met."""
+def show(text: str) -> None:
+    """Print Markdown."""
     from rich.console import Console
-    from rich.padding import Padding
-    from rich.table import Table
+    from rich.markdown import Markdown
 
-    console = Console()
-    console.print("\n[bold]What the course's parts must reach[/bold]")
-    console.print(where(store), style="dim", highlight=False)
-    shown = Table("part and its benchmark", box=None, pad_edge=False, header_style="bold")
-    for column in ("to reach", "reached"):
-        shown.add_column(column, justify="right", no_wrap=True)
-    shown.add_column("", no_wrap=True)
-    colours = {True: "green", False: "red", None: "yellow"}
+    Console().print(Markdown(text))
+
+
+def of_goals(found: Sequence[Reached], linked: bool = False) -> str:
+    """Every goal with its verdict, then why some are not met or not measured.
+
+    linked: whether the benchmarks' names lead to their sections, as on the page.
+    """
+    lines = table("part and its benchmark", "what", "to reach", "reached", "")
     last = None
     for one in found:
+        part, name = "", one.part.benchmark
         if one.part is not last:
-            shown.add_row(f"{one.part.what} [dim]{one.part.benchmark}[/dim]")
-            last = one.part
-        reached = figures(one.values, one.goal.unit) if one.values else "–"
-        verdict = f"[{colours[one.met]}]{one.verdict}[/{colours[one.met]}]"
-        shown.add_row(Padding(one.goal.what, (0, 0, 0, 2)), target(one.goal), reached, verdict)
-    console.print(shown)
-    for reason in reasons(found):
-        console.print(f"· {reason}", style="dim", highlight=False, markup=False)
-    met = [one.met for one in found]
-    console.print(
-        f"{met.count(True)} of {len(met)} goals are met, {met.count(False)} are not met, "
-        f"{met.count(None)} are not measured here."
-    )
+            shown = f" ([{name}](#{name}))" if linked else f" ({name})"
+            part, last = one.part.what + shown * bool(name), one.part
+        lines.append(f"| {part} | {one.cells} |")
+    return "\n".join([*lines, "", *(f"- {reason}" for reason in reasons(found))])
 
 
-def reasons(found: Sequence[Reached]) -> list[str]:
+def of_report(report: Report) -> str:
+    """All that a benchmark found: every time, every claim, every note."""
+    parts = [f"## {report.title}", describe(report.machine or machine())]
+    times = table("case", "what", "median", "quartiles", "")
+    for row in report.rows:
+        low, high = map(in_words, row.quartiles_s)
+        spread = f"{low} to {high}" if row.repeats > 1 else "one run"
+        said = (row.case, row.name, in_words(row.median_s), spread, row.note)
+        times.append(f"| {' | '.join(said)} |")
+    points = table("series", "point", "ours", "published", "error", "allowed")
+    for one in report.points:
+        told = [one[key] for key in ("ours", "published", "error", "within")]
+        words = ["–" if each is None else f"{each:.4g}" for each in told]
+        points.append(f"| {one['series']} | {one['label']} | {' | '.join(words)} |")
+    claims = table("held against a target", "to reach", "reached", "")
+    claims += [f"| {as_reached(claim).cells} |" for claim in report.claims]
+    parts += ["\n".join(lines) for lines in (times, points, claims) if len(lines) > 2]
+    return "\n\n".join([*parts, "\n".join(f"- {note}" for note in report.notes)])
+
+
+def as_reached(claim: Claim) -> Reached:
+    """A claim as if it were a goal of its own."""
+    return Reached(PARTS[0], as_goal(claim.text, "", claim), (claim.value,))
+
+
+def as_goal(what: str, claims: str, claim: Claim) -> Goal:
+    """A goal with a claim's target."""
+    return Goal(what, claims, claim.target, claim.at_least, claim.unit)
+
+
+def table(*names: str) -> list[str]:
+    """The first lines of a table in Markdown."""
+    return [f"| {' | '.join(names)} |".replace("|  |", "| |"), f"|{' --- |' * len(names)}"]
+
+
+def reasons(found: Iterable[Reached]) -> list[str]:
     """Sentences: of each part whose figures are missing why, of each goal that is not met why."""
     said = []
     for one in found:
@@ -143,16 +181,13 @@ def reasons(found: Sequence[Reached]) -> list[str]:
 
 def where(store: Store) -> str:
     """The machine of a store in a line, as the newest of its figures tells it."""
-    kept: list[Kept] = []
-    for name in [part.benchmark for part in PARTS if part.benchmark]:
+    kept: list[Report] = []
+    for name in (part.benchmark for part in PARTS if part.benchmark):
         try:
-            one = store.load(name)
+            kept += filter(None, [store.load(name)])
         except ValueError:
             continue
-        if one is not None:
-            kept.append(one)
     if not kept:
         return f"{store.machine}, of which nothing is kept yet"
-    dated = [one for one in kept if one.measured]
-    newest = max(dated, key=lambda one: str(one.measured)) if dated else kept[0]
-    return describe(newest.data["machine"])
+    newest = max(kept, key=lambda one: one.measured)
+    return describe(newest.machine or {})

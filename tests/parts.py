@@ -1,63 +1,55 @@
-"""A run of the tests that may be ended: it notes how each ends, and leaves out what passed before.
+"""A run of the tests that may be ended: what passes is written down, and left out the next time.
 
-`./course test --all` asks for it: `helpers.course.testing.parts` has the notes.
+`./course test --all` asks for it. A run that was ended loses the test that ran; what failed, was
+skipped or never ran is run by the next one.
 """
 
 from __future__ import annotations
 
-import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from helpers.course.testing import parts
-
 
 def add_options(parser: pytest.Parser) -> None:
     """What `./course test --all` hands over."""
-    parser.addoption(
-        "--notes", help="note in this folder how each test ends; leave out what passed"
-    )
+    parser.addoption("--passed", help="leave out the tests in this file; add those that pass")
 
 
 def configure(config: pytest.Config) -> None:
-    """Note how tests end, where one process hears of all."""
-    folder = config.getoption("--notes")
-    if folder and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Noting(parts.Notes(Path(folder))))
+    """Note what passes, where one process hears of all."""
+    file = config.getoption("--passed")
+    if file and not hasattr(config, "workerinput"):
+        shutil.copy(file, before(file))
+        config.pluginmanager.register(Noting(Path(file)))
+
+
+def before(file: str) -> Path:
+    """What had passed before this run: it stays, so that all workers leave out the same."""
+    return Path(f"{file}.before")
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
-    """The tests that have not passed yet; all of them are named in the notes."""
-    folder = config.getoption("--notes")
-    if not folder:
+    """The tests that have not passed yet."""
+    file = config.getoption("--passed")
+    if not file:
         return items
-    notes = parts.Notes(Path(folder))
-    if os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":
-        notes.choose(config.getoption("--kind"), [item.nodeid for item in items])
-    before = notes.left_out()
-    return [item for item in items if item.nodeid not in before]
+    passed = set(before(file).read_text(encoding="utf-8").splitlines())
+    return [item for item in items if item.nodeid not in passed]
 
 
 class Noting:
-    """Notes each test as it ends."""
+    """Notes each test that has passed, as it ends."""
 
-    def __init__(self, notes: parts.Notes) -> None:
-        self.notes = notes
-        self.ended: dict[str, tuple[str, str]] = {}  # how a test has ended by now, and why
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.others: set[str] = set()  # what has failed or was skipped by now
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note what a phase says, and the test after its last one."""
-        if report.failed:
-            self.ended[report.nodeid] = ("failed", "")
-        elif report.skipped and not hasattr(report, "wasxfail"):
-            self.ended[report.nodeid] = ("skipped", _why(report))
-        if report.when not in ("setup", "call"):  # its last, or the worker that had it is gone
-            how, why = self.ended.pop(report.nodeid, ("passed", ""))
-            self.notes.note(report.nodeid, how, why)
-
-
-def _why(report: pytest.TestReport) -> str:
-    """Why a test was skipped."""
-    told = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    return told.removeprefix("Skipped: ")
+        """Note the test after its last phase."""
+        if not report.passed and not hasattr(report, "wasxfail"):
+            self.others.add(report.nodeid)
+        elif report.when == "teardown" and report.nodeid not in self.others:
+            with self.file.open("a", encoding="utf-8") as file:
+                file.write(f"{report.nodeid}\n")

@@ -5,19 +5,23 @@ Like `helpers.course.doctor`, it needs the standard library alone and answers wh
 
 from __future__ import annotations
 
+import ipaddress
+import os
 import platform
+import pwd
 import re
+import socket
 import sys
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from helpers.course import doctor
 from helpers.course.setup import places, state
 from helpers.course.setup.machine import usable_cores, usable_memory
-from helpers.course.setup.private import cut
 from helpers.course.setup.progress import tail
 
 PACKAGES = (
@@ -65,8 +69,7 @@ def _found(look: Callable[[], doctor.Finding]) -> str:
         one = look()
     except Exception as error:  # it is a report of what does not work
         return f"fails {look.__name__}: {type(error).__name__}: {error}"
-    what = _links(one.what) if one.name == "network links" else one.what
-    return f"{'has' if one.found else 'lacks':6}{one.name:15}{what}"
+    return doctor.line(one._replace(what=_links(one.what)) if one.name == "network links" else one)
 
 
 def _course() -> str:
@@ -122,3 +125,99 @@ def _logs() -> list[Path]:
             written = [path for path in places.logs().glob("*.log") if path.stat().st_size]
             found += sorted(written, key=lambda path: path.stat().st_mtime)[-1:]
     return [log for log in found if log.is_file()]
+
+
+# --- nothing private ------------------------------------------------------------------------------
+
+# Names that many machines share, and that say nothing of a person.
+COMMON = {"root", "user", "ubuntu", "debian", "jovyan", "vscode", "runner", "localhost", "home"}
+SECRET = r"token|secret|passw|key|auth|cred|cookie"
+SHORTEST_SECRET = 6
+SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib", "/dev/", "/proc/", "/sys/", "/etc/")
+
+_ADDRESS = r"(?i)\b[a-z][a-z0-9+.-]*://[^\s\"'<>)\]]+"
+_PART = r"(?:/[^\s\"'<>()\[\],;:|`]+)"
+_TELLING = re.compile(r"python[\d.]*|[\w+.-]+\.(py|so|c|cc|cpp|cu|h|hpp|log|whl|cmake|toml|cfg)")
+
+
+def cut(text: str) -> str:
+    """The text without what is private, rather too much than too little.
+
+    Paths, addresses, names of people and machines, and whatever looks like a secret become a word
+    in angle brackets. Of a path, the last part stays where it is a Python's or a source file's
+    name, or lies in the system's own folders.
+    """
+    for pattern, word in (*_known(), *LOOKS, *_names()):
+        text = re.sub(pattern, word, text)
+    return re.sub(r"(?<![^\W_])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{20,}(?![^\W_])",
+                  "<secret>", text)  # fmt: skip
+
+
+def _path(path: str) -> str:
+    last = path.rstrip("/").rpartition("/")[2]
+    return f"…/{last}" if path.startswith(SYSTEM) or _TELLING.fullmatch(last) else "<path>"
+
+
+def _ip6(found: re.Match[str]) -> str:
+    """The address cut, where it is one and not a time or a C++ name."""
+    with suppress(ValueError):
+        if str(ipaddress.ip_address(found[0].partition("%")[0].rstrip("."))) != "::":
+            return "<IP>"
+    return found[0]
+
+
+# What tells by its looks that it is private, in this order, and what stands there instead.
+LOOKS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"\b(gh[a-z]_|github_pat_|glpat-|hf_|sk-|pypi-|xox[a-z]-|AKIA|eyJ)[\w.-]{8,}", "<secret>"),
+    (r"[\w.+-]+@[\w-]+(\.[\w-]+)*", "<e-mail>"),
+    # token=…, "password": "…", Authorization: Bearer …
+    (rf"(?i)((?!KeyError)(?<![\w-])[\w-]*(?:{SECRET})[\w-]*['\"]?\s*[=:]\s*)"
+     r"(?:(?:bearer|basic)\s+)?['\"]?[^\s'\",;]+", r"\1<secret>"),
+    (r"(['\"])([/~][^'\"\n]*)\1", lambda found: f"{found[1]}{_path(found[2])}{found[1]}"),
+    (rf"~{_PART}", lambda found: _path(found[0])),
+    # -I/usr/include as well
+    (rf"(?:(?<![\w.~>/…])|(?<=\s-[A-Z])){_PART}", lambda found: _path(found[0])),
+    (r"(?i)(\bhost(?:name)?['\"]?\s*[=:]\s*)['\"]?[\w.-]+['\"]?|(?<![\w.-])(?!helpers\.)"
+     r"(?:[\w-]+\.)+(?:com|org|net|edu|gov|lan|local|internal|intranet|corp)(?![\w-])",
+     lambda found: f"{found[1] or ''}<host>"),
+    (r"(?i)\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<secret>"),
+    (r"(?i)(?<![0-9a-f])([0-9a-f]{2}[:-]){5,}[0-9a-f]{2}\b|enx[0-9a-f]{12}", "<MAC>"),
+    (r"(?<![\d.])(\d{1,3}\.){3}\d{1,3}(?![\d.])", "<IP>"),
+    (r"(?i)(?<![\w:])[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*(%\w+)?(?![\w:])", _ip6),
+)  # fmt: skip
+
+
+def _known() -> Iterator[tuple[str, str]]:
+    """What this machine's environment and folders say that is private, as patterns."""
+    yield _ADDRESS, "<address>"
+    for name, value in os.environ.items():
+        if re.search(SECRET, name, re.IGNORECASE) and len(value) >= SHORTEST_SECRET:
+            yield re.escape(value), "<secret>"
+    # Folders by their names, which may have spaces in them.
+    for folder in {str(places.ROOT), os.path.expanduser("~"), os.environ.get("HOME", "")}:
+        if len(folder) > 2:
+            yield rf"(?<![\w.]){re.escape(folder)}(?![\w-])", "~"
+    for name in os.environ:
+        yield rf"(?<![\w-]){re.escape(name)}=\S+", f"{name}=<cut>"
+
+
+def _names() -> Iterator[tuple[str, str]]:
+    """What machines and the user are called, the longest first, as patterns."""
+    hosts = {socket.gethostname(), platform.node(), os.environ.get("HOSTNAME", "")}
+    hosts |= {name.partition(".")[0] for name in hosts}
+    users = {os.environ.get(one, "") for one in ("USER", "LOGNAME", "SUDO_USER", "USERNAME")}
+    users.add(Path(os.path.expanduser("~")).name)
+    with suppress(KeyError):
+        account = pwd.getpwuid(os.getuid())
+        full = account.pw_gecos.partition(",")[0]
+        users |= {account.pw_name, full, *full.split()}
+    # What the environment's addresses are made of: a proxy's, a package index's.
+    for name, value in os.environ.items():
+        for one in value.split(",") if "://" in value or name.lower().endswith("_proxy") else ():
+            with suppress(ValueError):
+                parts = urlsplit(one if "://" in one else f"//{one}")
+                hosts |= {part for part in (parts.username, parts.password, parts.hostname) if part}
+    for names, word in ((hosts, "<host>"), (users, "<user>")):
+        for name in sorted(names, key=len, reverse=True):
+            if len(name) > 1 and name.lower() not in COMMON:
+                yield rf"(?i)(?<![^\W_]){re.escape(name)}(?![^\W_])", word

@@ -94,8 +94,7 @@ def new(lesson: str, name: str, remove: bool) -> int:
     except lessons.NotNew as error:
         raise click.ClickException(str(error)) from None
     did = "are gone" if remove else f"are there. Test them: ./course test --lesson {lesson}"
-    pages = " and ".join(lessons.LISTS)
-    click.echo("\n".join([*files, f"{len(files)} files, and rows in {pages}, {did}."]))
+    click.echo("\n".join([*files, f"{len(files)} files, and a row in README.md, {did}."]))
     return 0
 
 

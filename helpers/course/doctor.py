@@ -1,7 +1,6 @@
 """What this machine has, and what each missing thing costs the learner.
 
-The standard library is enough for it, so that it also answers where set-up failed; with rich
-there it draws a table.
+The standard library is enough for it, so that it also answers where set-up failed.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import distributions
@@ -244,39 +244,25 @@ LOOKS: tuple[Callable[[], Finding], ...] = (
 )
 
 
-def findings() -> list[Finding]:
-    """All that there is to tell about this machine, in the order of the report."""
-    return [look() for look in LOOKS]
-
-
 def show() -> int:
     """Print the report. Returns 0: a machine that lacks something is no error."""
-    try:
-        _show_table(findings())
-    except ImportError:
-        for one in findings():
-            print(f"{'has' if one.found else 'lacks':6} {one.name:14} {one.what}")
-            if not one.found:
-                print(f"{'':21} {one.cost}")
+    print(f"This machine: {platform.platform(terse=True)}\n")
+    for look in LOOKS:
+        one = look()
+        print(_filled(line(one)))
+        if not one.found:
+            print(_filled(f"{'':21}{one.cost}"))
     return 0
 
 
-def _show_table(found: list[Finding]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def line(one: Finding) -> str:
+    """A finding without what its lack costs."""
+    return f"{'has' if one.found else 'lacks':6}{one.name:15}{one.what}"
 
-    table = Table(box=box.SIMPLE_HEAD, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for one in found:
-        mark = Text("✓", "green") if one.found else Text("–", "yellow")
-        words = Text(one.what)
-        if not one.found:
-            words.append(f"\n{one.cost}", "yellow")
-        table.add_row(mark, one.name, words)
-    console = Console()
-    console.print(f"This machine: {platform.platform(terse=True)}", highlight=False)
-    console.print(table)
+
+def _filled(text: str) -> str:
+    """Text as wide as the terminal at most; paths and commands stay whole."""
+    width = min(100, shutil.get_terminal_size().columns)
+    return textwrap.fill(
+        text, width, subsequent_indent=" " * 21, break_long_words=False, break_on_hyphens=False
+    )

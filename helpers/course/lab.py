@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import secrets
 import sys
 import threading
@@ -12,6 +11,7 @@ import traceback
 import webbrowser
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 from helpers.course.setup import horovod, places, state
 from helpers.course.setup.places import ROOT
@@ -60,8 +60,8 @@ def settings(port: int | None) -> list[str]:
     return options
 
 
-def lab(port: int | None, browser: bool, extra: tuple[str, ...] = ()) -> int:
-    """Start JupyterLab and stay until it ends.
+def lab(port: int | None, browser: bool, extra: tuple[str, ...] = ()) -> NoReturn:
+    """Start JupyterLab, stay until it ends, and end this process with its exit status.
 
     The server answers on this machine only. Its token is a new one each time unless JUPYTER_TOKEN
     is set.
@@ -83,14 +83,19 @@ def lab(port: int | None, browser: bool, extra: tuple[str, ...] = ()) -> int:
         threading.Thread(target=meanwhile, args=(page if browser else "",), daemon=True).start()
 
     if given.intersection(TALKATIVE):
-        return serve(options, listens)
-    # Its warnings are meant for those who run servers: certificates, signatures, requests.
-    log = places.logs() / "lab.log"
-    with errors_go_to(log):
         code = serve(options, listens)
-    if code:
-        print(f"JupyterLab ended:\n{tail(log, 4)}\nAll it said is in {log}", file=sys.stderr)
-    return code
+    else:
+        # Its warnings are meant for those who run servers: certificates, signatures, requests.
+        log = places.logs() / "lab.log"
+        with errors_go_to(log):
+            code = serve(options, listens)
+        if code:
+            print(f"JupyterLab ended:\n{tail(log, 4)}\nAll it said is in {log}", file=sys.stderr)
+    # Python would wait for the thread of a request that the server's end has cut off, as of a
+    # browser that is still open: it waits for ever.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 @contextlib.contextmanager
@@ -136,19 +141,4 @@ def serve(options: list[str], listens: Callable[[int], None]) -> int:
     except Exception:
         traceback.print_exc()
         return 1
-    finally:
-        let_threads_end()
     return 0
-
-
-def let_threads_end() -> None:
-    """Tell anyio's threads that no work comes any more: Python waits for them before it ends.
-
-    Each ends with the request that began it. One that the server's end has cut off, as of a browser
-    that is still open, leaves it waiting for ever.
-    """
-    for thread in threading.enumerate():
-        work = getattr(thread, "queue", None)
-        if thread.name == "AnyIO worker thread" and isinstance(work, queue.Queue):
-            with contextlib.suppress(queue.Full):  # it has been told
-                work.put_nowait(None)

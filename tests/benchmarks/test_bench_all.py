@@ -10,6 +10,7 @@ import io
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -42,7 +43,7 @@ NAMES = {name: Benchmark("fakes", minutes) for name, minutes in LIMITS.items()}
 
 def found(name: str, *notes: str, value: float | None = 2.0) -> str:
     """A program that found one time and one claim; with no value, notes alone."""
-    made = Report(name, "A title", notes=list(notes), measured=kept.now(), took=3.0)
+    made = Report(name, "A title", notes=list(notes), measured=kept.now(), took_s=3.0)
     if value is not None:
         made.add("a case", "ours", [value])
         made.claim("a claim", value, 1.0)
@@ -116,15 +117,14 @@ def test_one_that_fails_or_hangs_does_not_end_the_others(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    follow = every.follow
+    class OnceItHangs(subprocess.Popen[bytes]):
+        def wait(self, timeout: float | None = None) -> int:
+            logs = list((tmp_path / "own").glob("*/logs/stuck.log"))
+            while logs and self.poll() is None and not logs[0].read_bytes().endswith(b"\n"):
+                time.sleep(0.01)  # its time begins when it has said its child's number
+            return super().wait(timeout)
 
-    def once_it_hangs(process: Any, *rest: Any) -> int | None:
-        logs = list((tmp_path / "own").glob("*/logs/stuck.log"))
-        while logs and process.poll() is None and not logs[0].read_bytes().endswith(b"\n"):
-            time.sleep(0.01)  # its time begins when it has said its child's number
-        return follow(process, *rest)
-
-    monkeypatch.setattr(every, "follow", once_it_hangs)
+    monkeypatch.setattr(every.subprocess, "Popen", OnceItHangs)
     assert every.main(Wish(), only("bad", "stuck", "none", "good")) == 1
     assert started == ["bad", "stuck", "none", "good"]
     said = " ".join(capsys.readouterr().err.split())
@@ -152,18 +152,21 @@ def test_what_is_kept_is_not_measured_again_and_again_measures_all(started: list
 def test_an_interrupt_ends_what_is_running_also_where_another_one_follows(
     started: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def follow(process: Any, *rest: Any) -> int:
-        while not (family := psutil.Process(process.pid).children()):
-            time.sleep(0.05)
-        running.extend([psutil.Process(process.pid), *family])
-        try:
-            os.kill(os.getpid(), signal.SIGINT)
-        finally:
-            os.kill(os.getpid(), signal.SIGTERM)  # by somebody who cannot wait
-        return 0
+    class Interrupted(subprocess.Popen[bytes]):
+        def wait(self, timeout: float | None = None) -> int:
+            if running:
+                return super().wait(timeout)
+            while not (family := psutil.Process(self.pid).children()):
+                time.sleep(0.05)
+            running.extend([psutil.Process(self.pid), *family])
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)  # by somebody who cannot wait
+            return 0
 
     running: list[psutil.Process] = []
-    monkeypatch.setattr(every, "follow", follow)
+    monkeypatch.setattr(every.subprocess, "Popen", Interrupted)
     assert every.main(Wish(), only("stuck", "good")) == 130
     psutil.wait_procs(running, timeout=300)
     assert not any(one.is_running() and one.status() != "zombie" for one in running)

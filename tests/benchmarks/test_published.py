@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import published as recomputed
 from benchmarks.fit_stragglers import objective
-from benchmarks.order_statistics import hours, mean_times_to_kth
-from benchmarks.spare_rule import START, step_seconds
+from benchmarks.order_statistics import START, hours, mean_times_to_kth, step_seconds
+from benchmarks.table import of_report
 from helpers.lessons.spare_replicas.experiments import inception_cluster
 from helpers.lessons.spare_replicas.experiments.arrivals import synchronous
 from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers, iterations
@@ -84,3 +84,16 @@ def test_published_iterations_pass_through_their_points():
         iterations([40])
     with pytest.raises(ValueError, match="from 50 workers on"):
         hours(FittedStragglers(), workers=40)
+
+
+def test_the_report_shows_points_and_reasons():
+    right = recomputed.Point("right", 1.0, 1.0, 0.05)
+    wrong = recomputed.Point("wrong", 2.0, 1.0, 0.05)
+    points = {series.entry: [right, wrong] for series in recomputed.SERIES}
+    report = recomputed.report_of(points)
+    shown = of_report(report)
+    assert "| wrong | 2 | 1 | 1 | 0.05 |" in shown and "**not\xa0met**" in shown
+    assert "distbelief_fig3" in shown
+    rows = json.loads(report.json())["rows"]
+    assert {row["series"] for row in rows} == set(points)
+    assert [row["holds"] for row in rows if row["label"] == "wrong"] == [False] * len(points)

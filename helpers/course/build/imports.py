@@ -31,28 +31,41 @@ def dotted(path: Path) -> str:
 
 @cache
 def parsed(path: Path) -> ast.Module:
-    """A file's code; nothing of one that is no Python, about which the style check speaks."""
+    """A file's code."""
+    return code(path.read_text(encoding="utf-8"))
+
+
+def code(source: str) -> ast.Module:
+    """Some text's code; nothing of one that is no Python, about which others speak: the style
+    check, or the cell that shows an error."""
     try:
-        return ast.parse(path.read_text(encoding="utf-8"))
+        return ast.parse(source)
     except SyntaxError:
         return ast.Module([], [])
 
 
-def imported(node: ast.AST) -> Iterator[str]:
-    """What is imported anywhere in some code, in functions too, but for types alone."""
+def imported(node: ast.AST, packages: bool = False) -> Iterator[str]:
+    """What is imported anywhere in some code, in functions too, but for types alone.
+
+    packages: also the package out of which a module is imported.
+    """
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            yield from imported(ast.Module(child.orelse, []))
+            yield from imported(ast.Module(child.orelse, []), packages)
         elif isinstance(child, ast.Import):
             yield from (alias.name for alias in child.names)
         elif isinstance(child, ast.ImportFrom):
+            handed = names_in(str(child.module))
             for alias in child.names:
                 inner = f"{child.module}.{alias.name}"
-                yield inner if inner in modules() else str(child.module)
-                if alias.name in (handed := names_in(str(child.module))):
+                if inner in modules():
+                    yield inner
+                if packages or inner not in modules():
+                    yield str(child.module)
+                if alias.name in handed:
                     yield handed[alias.name][0]
         else:
-            yield from imported(child)
+            yield from imported(child, packages)
 
 
 @cache
@@ -85,12 +98,8 @@ def notebooks() -> dict[str, set[str]]:
     found = {}
     for path in [p for folder in NOTEBOOKS for p in sorted((ROOT / folder).glob("*.ipynb"))]:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        used: set[str] = set()
-        for source in ("".join(c["source"]) for c in cells if c["cell_type"] == "code"):
-            try:
-                used |= set(imported(ast.parse(source)))
-            except SyntaxError:  # a line for the shell, or one that shows an error
-                continue
+        sources = ("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+        used = {name for source in sources for name in imported(code(source))}
         found[path.relative_to(ROOT).as_posix()] = used & modules().keys()
     return found
 

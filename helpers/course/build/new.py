@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 from helpers.course.build.run import ROOT, build, notebooks
 
 TEMPLATE = Path(__file__).parent / "template"
-# How a lesson's rows begin in the page that lists all of them.
-LISTS = {"README.md": r"\| \[(\d\d) "}
-README_ROW = (
-    "| [{lesson} {title}](lessons/{lesson}_{name}.ipynb) | a mean over the ranks, a count of "
-    "steps, a rule that drops every other gradient | – |"
-)
+LISTING = "README.md"
+ROW = re.compile(r"\| \[(\d\d) ")  # how a lesson's row begins in it
 
 
 class NotNew(ValueError):
@@ -61,29 +56,23 @@ def new(lesson: str, name: str, root: Path = ROOT) -> list[str]:
         (root / place).parent.mkdir(parents=True, exist_ok=True)
         (root / place).write_text(text, encoding="utf-8")
     title = name.replace("_", " ").capitalize()
-    add_rows(root, "README.md", lesson, [README_ROW.format(lesson=lesson, title=title, name=name)])
+    what = "a mean over the ranks, a count of steps"
+    row = f"| [{lesson} {title}](lessons/{lesson}_{name}.ipynb) | {what} | – |"
+    list_lesson(root, lesson, row)
     if build(run=True, only=(lesson,), root=root):
         raise NotNew(f"The files of lesson {lesson} are there, but it could not be built.")
     return [*files.values(), f"lessons/{lesson}_{name}.ipynb"]
 
 
-def add_rows(root: Path, page: str, lesson: str, rows: Sequence[str]) -> None:
-    """Put a lesson's rows into a page's table, behind those of the lessons before it."""
-    lines = (root / page).read_text(encoding="utf-8").split("\n")
-    found = [
-        (n, match[1]) for n, line in enumerate(lines) if (match := re.match(LISTS[page], line))
-    ]
-    after = max(n for n, number in found if number < lesson)
-    lines[after + 1 : after + 1] = rows
-    (root / page).write_text("\n".join(lines), encoding="utf-8")
-
-
-def remove_rows(root: Path, page: str, lesson: str) -> None:
-    """Take a lesson's rows out of a page's table."""
-    lines = (root / page).read_text(encoding="utf-8").split("\n")
-    matches = [re.match(LISTS[page], line) for line in lines]
-    kept = [line for line, m in zip(lines, matches, strict=True) if m is None or m[1] != lesson]
-    (root / page).write_text("\n".join(kept), encoding="utf-8")
+def list_lesson(root: Path, lesson: str, row: str) -> None:
+    """Put a lesson's row behind those before it in the README's table; "" takes it out."""
+    lines = (root / LISTING).read_text(encoding="utf-8").split("\n")
+    numbers = [match[1] if (match := ROW.match(line)) else "" for line in lines]
+    if row:
+        lines.insert(max(n for n, one in enumerate(numbers) if "" < one < lesson) + 1, row)
+    else:
+        del lines[numbers.index(lesson)]
+    (root / LISTING).write_text("\n".join(lines), encoding="utf-8")
 
 
 def remove(lesson: str, root: Path = ROOT) -> list[str]:
@@ -109,6 +98,5 @@ def remove(lesson: str, root: Path = ROOT) -> list[str]:
         path.unlink(missing_ok=True)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
-    for page in LISTS:
-        remove_rows(root, page, lesson)
+    list_lesson(root, lesson, "")
     return sorted(names)

@@ -13,59 +13,36 @@ import hashlib
 import io
 import re
 import tokenize
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from nbformat import NotebookNode
 
+from helpers.course.build import imports
 from helpers.course.setup.places import ROOT
-from helpers.rooms import names_in
 
 IN_A_ROOM = re.compile(r"helpers\.lessons\.\w+\.(?:algorithms|experiments|figures)\b")
 
 
 def imports_hash(notebook: NotebookNode) -> str:
     """A hash of the code of all modules that the outputs of a solution depend on."""
-    found: set[Path] = set()
-    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    left = {path for source in cells for path in imported(_parsed(source))}
-    while left:
-        found |= left
-        left = {p for path in left for p in imports_of(path)} - found
+    found: set[str] = set()
+    waiting = [imports.code(c.source) for c in notebook.cells if c.cell_type == "code"]
+    while waiting:
+        for name in in_rooms(waiting.pop()) - found:
+            found.add(name)
+            waiting.append(imports.parsed(imports.modules()[name]))
     digest = hashlib.sha256()
-    for path in sorted(found):
+    for path in sorted(imports.modules()[name] for name in found):
         digest.update(f"{path.relative_to(ROOT).as_posix()}\0{code_of(path)}\0".encode())
     return digest.hexdigest()[:16]
 
 
-def _parsed(source: str) -> ast.Module:
-    try:
-        return ast.parse(source)
-    except SyntaxError:  # told elsewhere
-        return ast.Module([], [])
-
-
 @cache
-def imports_of(path: Path) -> frozenset[Path]:
-    """The modules of the packages that a module imports, in its functions, too."""
-    return frozenset(imported(ast.parse(path.read_text(encoding="utf-8"))))
-
-
-def imported(tree: ast.AST) -> Iterator[Path]:
-    """The files of the packages that code imports; of a package, its `__init__`."""
-    for node in ast.walk(tree):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            names += [names_in(node.module).get(alias.name, ("",))[0] for alias in node.names]
-        for name in names:
-            where = name.replace(".", "/")
-            if IN_A_ROOM.match(name):
-                places = (ROOT / f"{where}.py", ROOT / where / "__init__.py")
-                yield from (path for path in places if path.is_file())
+def in_rooms(tree: ast.Module) -> set[str]:
+    """The lessons' modules that code imports, and their packages."""
+    names = imports.imported(tree, packages=True)
+    return {name for name in names if IN_A_ROOM.match(name) and name in imports.modules()}
 
 
 @cache

@@ -8,7 +8,6 @@ and lines that are read, and a moment for each prediction, picture and widget.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
@@ -31,22 +30,6 @@ SHOWN = {
 }
 
 
-@dataclass(frozen=True)
-class Walk:
-    """The minutes of a walk through a lesson, by what they go into."""
-
-    text: float
-    code: float
-    shown: float
-    waiting: float
-    exercises: int
-
-    @property
-    def total(self) -> float:
-        """All of them."""
-        return self.text + self.code + self.shown + self.waiting + self.exercises
-
-
 def stated(notebook: NotebookNode) -> tuple[int, int]:
     """The minutes that the first cell states: of the lesson, and of its exercises alone.
 
@@ -61,35 +44,30 @@ def stated(notebook: NotebookNode) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def walk(notebook: NotebookNode, lesson: str) -> Walk:
-    """What a walk through a notebook takes. lesson: its number, such as "02"."""
-    words, lines, shown = 0, 0, 0.0
+def walk(notebook: NotebookNode, lesson: str) -> tuple[float, int]:
+    """The minutes of a walk through a notebook, and of its exercises alone.
+
+    lesson: its number, such as "02".
+    """
+    minutes = RUNNING + TRAINING.get(lesson, 0.0)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             if not cell.id.startswith("box-"):
-                words += len(cell.source.partition("### Sources")[0].split())
+                minutes += len(cell.source.partition("### Sources")[0].split()) / WORDS
         elif not (number_of(cell, ANSWER_ID) or number_of(cell, CHECK_ID)):
-            shown += sum(n * len(re.findall(each, cell.source)) for each, n in SHOWN.items())
-            lines += len(READ.findall(cell.source))
-    return Walk(
-        text=words / WORDS,
-        code=lines / LINES,
-        shown=shown,
-        waiting=RUNNING + TRAINING.get(lesson, 0.0),
-        exercises=sum(exercise.size.minutes for exercise in of_lesson(lesson)),
-    )
+            minutes += sum(n * len(re.findall(each, cell.source)) for each, n in SHOWN.items())
+            minutes += len(READ.findall(cell.source)) / LINES
+    exercises = sum(exercise.size.minutes for exercise in of_lesson(lesson))
+    return minutes + exercises, exercises
 
 
 def main() -> None:
     """Print a line for each lesson."""
-    print("lesson  stated  counted  text  code  shown  waiting  exercises")
+    print("lesson  stated  counted  exercises")
     for path in notebooks(ROOT / "solutions"):
         notebook, lesson = read(path), path.name[:2]
-        it = walk(notebook, lesson)
-        print(
-            f"{lesson:6} {stated(notebook)[0]:7} {it.total:8.0f} {it.text:5.0f} {it.code:5.0f} "
-            f"{it.shown:6.0f} {it.waiting:8.0f} {it.exercises:10}"
-        )
+        counted, exercises = walk(notebook, lesson)
+        print(f"{lesson:6} {stated(notebook)[0]:7} {counted:8.0f} {exercises:10}")
 
 
 if __name__ == "__main__":

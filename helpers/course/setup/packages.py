@@ -60,10 +60,13 @@ def make_environment(log: Path) -> None:
     if places.in_conda():
         return
     if environment.exists():
-        why = _unsound(environment)
-        if not why:
+        if is_sound(environment):
             return
-        print(f"The environment in .venv {why}: it is made anew.", flush=True)
+        print(
+            "The environment in .venv is half made, since set-up was cut off, or was moved, or has "
+            "lost its Python: it is made anew.",
+            flush=True,
+        )
         remove(environment)
     if (left := shutil.disk_usage(places.ROOT).free) < ROOM:
         raise SetupFailed(
@@ -86,24 +89,16 @@ def make_environment(log: Path) -> None:
     step.done()
 
 
-def _unsound(environment: Path) -> str:
-    """Why an environment that is there cannot be used; "" where it can."""
+def is_sound(environment: Path) -> bool:
+    """Whether an environment that is there can be used. Raises SetupFailed for somebody else's."""
     known = state.load()
     if not known:
         raise SetupFailed(
             f"{environment} is not of the course's making, or is a part of a copy. Delete it, or "
             "move it away, then repeat the command."
         )
-    if known["packages"] is None:
-        return "is half made, since set-up was cut off"
-    if known["root"] != str(places.ROOT):
-        return f"was made in {known['root']}"
-    code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    try:
-        told = subprocess.run([places.python(), "-c", code], capture_output=True, text=True)
-    except OSError:
-        return "has lost its Python"
-    return "" if told.stdout.strip() == known["python"] else "has lost its Python"
+    here = {**state.complete(), "packages": known["packages"]}  # other pins are brought up to date
+    return bool(known["packages"]) and here.items() <= known.items() and places.python().exists()
 
 
 def remove(folder: Path) -> None:
@@ -195,9 +190,8 @@ def keep(file: Path, place: Path) -> Path:
 
 def make_importable() -> None:
     """Let `import helpers` work from every folder: by a path file, with nothing to build."""
-    code = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
-    told = subprocess.run([places.python(), "-c", code], capture_output=True, text=True, check=True)
-    Path(told.stdout.strip(), "course.pth").write_text(f"{places.ROOT}\n", encoding="utf-8")
+    for folder in places.environment().glob("lib/python3*/site-packages"):
+        (folder / "course.pth").write_text(f"{places.ROOT}\n", encoding="utf-8")
 
 
 CHECK = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -77,12 +76,11 @@ def run(
     log: Path,
     step: Step,
     env: Mapping[str, str] | None = None,
-    shown: str = r"\s*\S",
 ) -> int:
     """Run a command, append its output to `log`, and show its last line and the time.
 
-    The command ends with this process, however this process ends (see guard.py).
-    shown: what lines to be shown begin with. Returns the exit status.
+    The command ends with this process, however this process ends (see guard.py). Returns its exit
+    status.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a", encoding="utf-8", errors="replace", buffering=1) as file:
@@ -104,8 +102,7 @@ def run(
         try:
             for line in process.stdout:
                 file.write(line)
-                if re.match(shown, line):
-                    step.said = line.strip()
+                step.said = line.strip() or step.said
             return process.wait()
         finally:
             process.stdin.close()  # ends the command where we leave early

@@ -25,6 +25,13 @@ PACKAGES = {
     "SLURM": ("slurm-wlm", "slurm slurm-slurmctld slurm-slurmd", ""),
     "munge": ("munge", "munge", ""),
 }
+COMMANDS = {
+    "make": ("make",),
+    "bubblewrap": ("bwrap",),
+    "setpriv and unshare": ("setpriv", "unshare"),
+    "SLURM": ("slurmctld", "slurmd", "sinfo", "srun", "sbatch"),
+    "munge": ("munged",),
+}
 # What Debian starts as soon as it is installed, and at every start of the machine from then on.
 SERVICES = {"SLURM": ("slurmctld", "slurmd"), "munge": ("munge",)}
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where daemons are: not on every user's path
@@ -45,35 +52,20 @@ def compiler() -> str | None:
     return next((found for name in names if name and (found := shutil.which(name))), None)
 
 
+def lacking(*tools: str) -> list[str]:
+    """Those of some tools whose commands are not all here."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
+    return [t for t in tools if not all(shutil.which(c, path=path) for c in COMMANDS[t])]
+
+
 def missing_build_tools() -> list[str]:
     """What a C++ extension of the running Python still needs."""
-    there = {
-        "a C++ compiler": compiler(),
-        "make": shutil.which("make"),
-        "Python's headers": Path(sysconfig.get_paths()["include"], "Python.h").exists(),
-    }
-    return [tool for tool, found in there.items() if not found]
-
-
-def browser() -> Path | None:
-    """A Chromium that Playwright can drive: the system's, or the one Playwright downloads."""
-    for name in BROWSERS:
-        if found := shutil.which(name):
-            return Path(found)
-    playwrights = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
-    for folder, pattern in (
-        (playwrights, "ms-playwright/chromium-*/chrome-linux*/chrome"),
-        (playwrights, "ms-playwright/chromium-*/chrome-mac*/*.app/Contents/MacOS/*"),
-        (Path("/Applications"), "Google Chrome.app/Contents/MacOS/Google Chrome"),
-    ):
-        if downloaded := sorted(folder.glob(pattern)):
-            return downloaded[-1]
-    return None
-
-
-def missing_browser() -> list[str]:
-    """What a test in a browser still needs here."""
-    return [] if browser() else ["chromium"]
+    headers = Path(sysconfig.get_paths()["include"], "Python.h").exists()
+    return [
+        *["a C++ compiler"] * (compiler() is None),
+        *lacking("make"),
+        *["Python's headers"] * (not headers),
+    ]
 
 
 def missing_sandbox_tools() -> list[str]:
@@ -81,21 +73,28 @@ def missing_sandbox_tools() -> list[str]:
 
     Where root grades, every sandbox first becomes an ordinary user: that takes setpriv and unshare.
     """
-    missing = [] if shutil.which("bwrap") else ["bubblewrap"]
-    if is_root() and not (shutil.which("setpriv") and shutil.which("unshare")):
-        missing.append("setpriv and unshare")
-    return missing
+    return lacking("bubblewrap", *["setpriv and unshare"] * is_root())
 
 
 def missing_slurm_tools() -> list[str]:
     """What a SLURM of one's own still needs here; only Linux has it."""
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *SBIN])
-    needed = {"SLURM": ("slurmctld", "slurmd", "sinfo", "srun", "sbatch"), "munge": ("munged",)}
-    return [
-        tool
-        for tool, commands in needed.items()
-        if not all(shutil.which(command, path=path) for command in commands)
-    ]
+    return lacking("SLURM", "munge")
+
+
+def browser() -> Path | None:
+    """A Chromium that Playwright can drive: the system's, or the one Playwright downloads."""
+    for name in BROWSERS:
+        if found := shutil.which(name):
+            return Path(found)
+    caches = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    for folder, pattern in (
+        (caches, "ms-playwright/chromium-*/chrome-linux*/chrome"),
+        (caches, "ms-playwright/chromium-*/chrome-mac*/*.app/Contents/MacOS/*"),
+        (Path("/Applications"), "Google Chrome.app/Contents/MacOS/Google Chrome"),
+    ):
+        if downloaded := sorted(folder.glob(pattern)):
+            return downloaded[-1]
+    return None
 
 
 def install_line(tools: Sequence[str]) -> str:
@@ -152,8 +151,7 @@ def install(tools: Sequence[str], log: Path, step: Step) -> None:
 
 def obtain_build_tools(log: Path, step: Step) -> str:
     """Install what compiling needs where we may; returns a sentence on what is still missing."""
-    missing = missing_build_tools()
-    if missing and may_install():
+    if (missing := missing_build_tools()) and may_install():
         install(missing, log, step)
         missing = missing_build_tools()
     if not missing:
@@ -170,11 +168,12 @@ def obtain_for(command: str) -> None:
     A browser and SLURM on Debian itself alone: those of its relatives no test has seen. A learner's
     copy of the course does not grade, so it is told nothing.
     """
+    linux = sys.platform == "linux"
     if command == "test" and (places.ROOT / "tests").is_dir():
-        _obtain(missing_browser, "the browser test is", is_debian())
-        if sys.platform == "linux":
+        _obtain(lambda: ["chromium"] * (browser() is None), "the browser test is", is_debian())
+        if linux:
             _obtain(missing_slurm_tools, "the tests on a SLURM of two nodes are", is_debian())
-    if places.grades() and sys.platform == "linux":
+    if places.grades() and linux:
         _obtain(missing_sandbox_tools, "./course grade and its tests are", True)
     elif places.grades():
         print("Grading in a sandbox needs Linux, so ./course grade and its tests are left out.")

@@ -49,6 +49,11 @@ class Reach:
     everything: bool = False
     left: tuple[str, ...] = ()
 
+    @property
+    def nothing(self) -> bool:
+        """Whether no test is reached at all."""
+        return not (self.everything or self.files or self.lessons or self.exercises)
+
 
 def base() -> str:
     """The commit to compare with: the last that passed here, else where the work was fetched.

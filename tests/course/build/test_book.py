@@ -7,7 +7,6 @@ from functools import cache
 
 import pytest
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from helpers.checks import everything
 from helpers.course.build.notebook import read
@@ -39,19 +38,9 @@ def title(number: str) -> str:
 @pytest.mark.parametrize("number", LESSONS)
 def test_its_time_is_what_a_walk_through_it_takes(number: str) -> None:
     whole, exercises = stated(lesson(number))
-    counted = walk(lesson(number), number)
-    assert exercises == counted.exercises
-    assert abs(whole - counted.total) <= NEAR * counted.total, counted
-
-
-def test_more_text_takes_longer() -> None:
-    cells = [new_markdown_cell("*Time:* about 9 minutes; its exercise alone takes 6.")]
-    short = new_notebook(cells=[*cells, new_code_cell("import torch")])
-    longer = new_notebook(cells=[*short.cells, new_markdown_cell("word " * 400)])
-    assert stated(short) == (9, 6)
-    assert walk(longer, "00").total == pytest.approx(walk(short, "00").total + 2)
-    with pytest.raises(ValueError, match="how long"):
-        stated(new_notebook(cells=[new_markdown_cell("# No time")]))
+    counted, of_exercises = walk(lesson(number), number)
+    assert exercises == of_exercises
+    assert abs(whole - counted) <= NEAR * counted, counted
 
 
 @pytest.mark.parametrize("number", LESSONS)

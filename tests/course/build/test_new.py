@@ -45,19 +45,14 @@ def files(course: Path) -> set[Path]:
     return {p for p in course.rglob("*") if not {"__pycache__", ".pytest_cache"} & set(p.parts)}
 
 
-def listing_pages(course: Path) -> list[str]:
-    """The pages that list every lesson."""
-    return [(course / page).read_text(encoding="utf-8") for page in new.LISTS]
-
-
 @pytest.mark.real
 @pytest.mark.thorough
 @pytest.mark.timeout(3600)
 def test_a_new_lesson_passes_and_goes_without_a_trace(course: Path) -> None:
-    before, pages = files(course), listing_pages(course)
+    before, readme = files(course), (course / "README.md").read_text()
     made = python(course, "helpers.course.cli", "new", "19", "my_subject")
     assert made.returncode == 0, made.stdout + made.stderr
-    assert "10 files, and rows in README.md, are there" in made.stdout
+    assert "9 files, and a row in README.md, are there" in made.stdout
     for check in (["check"], ["format", "--check"]):
         done = python(course, "ruff", *check, "--no-cache", ".")
         assert done.returncode == 0, done.stdout
@@ -71,7 +66,7 @@ def test_a_new_lesson_passes_and_goes_without_a_trace(course: Path) -> None:
     assert taken.returncode == 1 and "is there already" in taken.stderr
     gone = python(course, "helpers.course.cli", "new", "--remove", "19")
     assert gone.returncode == 0 and "are gone" in gone.stdout
-    assert files(course) == before and listing_pages(course) == pages
+    assert files(course) == before and (course / "README.md").read_text() == readme
 
 
 def test_what_it_writes_is_a_lesson_and_goes_again(
@@ -82,25 +77,24 @@ def test_what_it_writes_is_a_lesson_and_goes_again(
     (tmp_path / "solutions").mkdir()
     built: list[tuple[str, ...]] = []
     monkeypatch.setattr(new, "build", lambda run, only, root: built.append(only))
-    pages = listing_pages(tmp_path)
     names = new.new("19", "my_field", tmp_path)
     assert built == [("19",)] and names[-1] == "lessons/19_my_field.ipynb"
     texts = {name: (tmp_path / name).read_text(encoding="utf-8") for name in names[:-1]}
-    assert len(texts) == 9 and files(tmp_path) >= {tmp_path / name for name in texts}
+    assert len(texts) == 8 and files(tmp_path) >= {tmp_path / name for name in texts}
     for name, text in texts.items():
         assert "my_subject" not in text and "My subject" not in text and "NN" not in text, name
         if name.endswith(".py"):
             compile(text, name, "exec")
     cells = json.loads(texts["solutions/19_my_field.ipynb"])["cells"]
     assert "".join(cells[0]["source"]).startswith("# 19 My field")
-    (readme,) = (page.splitlines() for page in listing_pages(tmp_path))
+    readme = (tmp_path / "README.md").read_text().splitlines()
     assert "19 My field" in readme[2] and readme[3] == "end"
     with pytest.raises(new.NotNew, match="is there already"):
         new.new("19", "another", tmp_path)
     monkeypatch.setattr("helpers.course.testing.changed.git", lambda *words, root: [])
     assert sorted(new.remove("19", tmp_path)) == sorted(texts)
     assert not [path for path in files(tmp_path) if "19" in path.name]
-    assert listing_pages(tmp_path) == pages
+    assert (tmp_path / "README.md").read_text() == "| [17 a\n| [18 a\nend\n"
 
 
 @pytest.mark.parametrize(
@@ -124,12 +118,7 @@ def test_what_cannot_be_is_said_and_nothing_is_changed(
     assert said in capsys.readouterr().err
 
 
-def test_the_template_has_an_exercise_of_each_kind() -> None:
-    names = {path.name for path in (new.TEMPLATE / "exercises").glob("*.py")}
-    assert names == {"__init__.py", "mean.py", "steps.py", "every_other.py"}
-
-
-@pytest.mark.parametrize("name", ["mean", "steps", "every_other"])
+@pytest.mark.parametrize("name", ["mean", "steps"])
 def test_its_answers_are_told_what_is_their_own(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

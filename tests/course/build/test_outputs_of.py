@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from small_solution import NAME, cell_of, edit, put, solution
 
-from helpers.course.build import outputs_of
+from helpers.course.build import imports, outputs_of
 from helpers.course.build.notebook import ran
 from helpers.course.build.outputs_of import imports_hash
 from helpers.course.build.run import build
@@ -25,19 +26,27 @@ FILES = {
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder `helpers` of a small course."""
     monkeypatch.setattr(outputs_of, "ROOT", tmp_path)
+    monkeypatch.setattr(imports, "ROOT", tmp_path)
     for name, text in FILES.items():
         path = tmp_path / "helpers" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return tmp_path / "helpers"
+    forget()
+    yield tmp_path / "helpers"
+    forget()
+
+
+def forget() -> None:
+    """What was read of the files is read anew."""
+    for each in (imports.modules, imports.parsed, outputs_of.code_of):
+        each.cache_clear()
 
 
 def now(source: str = CELL) -> str:
-    outputs_of.imports_of.cache_clear()
-    outputs_of.code_of.cache_clear()
+    forget()
     return imports_hash(new_notebook(cells=[new_code_cell(source)]))
 
 
@@ -78,15 +87,13 @@ def test_the_build_tells_and_a_run_renews(
     root = home.parent
     notebook = solution()
     cell_of(notebook, "print").source = CELL
-    outputs_of.imports_of.cache_clear()
-    outputs_of.code_of.cache_clear()
     ran(notebook)
     put(root, notebook)
     assert build(root=root) == 0 and build(check=True, root=root) == 0
     (home / "lessons/own/algorithms/rule.py").write_text(
         "def rule(x):\n    return 3\n", encoding="utf-8"
     )
-    outputs_of.code_of.cache_clear()
+    forget()
     capsys.readouterr()
     assert build(check=True, root=root) == 1
     assert f"{NAME}: what its cells import was edited" in capsys.readouterr().out

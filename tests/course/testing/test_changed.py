@@ -13,7 +13,7 @@ import pytest
 from helpers.checks import find
 from helpers.course.testing import changed
 from helpers.course.testing.changed import Reach, reach
-from helpers.course.testing.run import Choice, collected, nothing_reached
+from helpers.course.testing.run import Choice, collected
 from tests import selection
 
 SPEC = "helpers/lessons/asynchronous/exercises/compensate.py"
@@ -52,8 +52,8 @@ def test_what_every_test_depends_on_reaches_all() -> None:
 
 
 def test_words_alone_reach_nothing() -> None:
-    assert nothing_reached(reach(["README.md", "docs/sandbox.md"]))
-    assert not nothing_reached(reach([SPEC]))
+    assert reach(["README.md", "docs/sandbox.md"]).nothing
+    assert not reach([SPEC]).nothing
 
 
 # --- the commit to compare with -------------------------------------------------------------------

@@ -15,14 +15,12 @@ import pytest
 
 from helpers.course.setup.places import ROOT
 from helpers.course.testing import run as testing
-from helpers.course.testing.run import NOTHING, STOPPED, Choice, pytest_command
-
-WHERE = ["tests"]
+from helpers.course.testing.run import KEPT, NOTHING, STOPPED, Choice, pytest_command
 
 
 @pytest.mark.parametrize("kind", testing.KINDS)
 def test_paths_given_to_test_replace_the_usual_ones(kind: str) -> None:
-    command = pytest_command(kind, Choice(), ["tests/course/test_cli.py::test_x", "-q"], WHERE)
+    command = pytest_command(kind, Choice(), ["tests/course/test_cli.py::test_x", "-q"])
     assert command[-2:] == ["tests/course/test_cli.py::test_x", "-q"]
     assert "tests" not in command and "-n" not in command and f"--kind={kind}" in command
 
@@ -30,26 +28,17 @@ def test_paths_given_to_test_replace_the_usual_ones(kind: str) -> None:
 def test_what_has_no_clock_is_shared_by_as_many_processes_as_the_machine_has_room_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    command = pytest_command("clockless", Choice(), [], WHERE)
+    command = pytest_command("clockless", Choice(), [])
     assert int(command[command.index("-n") + 1]) == testing.workers() >= 1
-    assert "-n" in pytest_command("clockless", Choice(), ["tests/engine"], WHERE)
-    assert "-n" not in pytest_command("real", Choice(), [], WHERE)
+    assert "-n" in pytest_command("clockless", Choice(), ["tests/engine"])
+    assert "-n" not in pytest_command("real", Choice(), [])
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=3e9))
     assert testing.workers() == 1
 
 
 def test_fast_leaves_out_what_is_slow() -> None:
-    command = pytest_command("clockless", Choice(fast=True), ["-k", "ring"], WHERE)
-    assert command[command.index("-m", 3) + 1] == "not slow"
-    assert "tests" in command and "solutions" not in command
-
-
-@pytest.mark.real
-def test_the_closing_line_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
-    line = "===== 3 passed in 0.12s ====="
-    code, closing = testing.run_pytest([sys.executable, "-c", f"print('{line}'); exit(1)"])
-    assert (code, closing) == (1, [line])
-    assert capfd.readouterr().out == line + "\n"
+    command = pytest_command("clockless", Choice(fast=True), ["-k", "ring"])
+    assert command[command.index("-m", 3) + 1] == "not slow" and "tests" in command
 
 
 @pytest.mark.real
@@ -59,7 +48,7 @@ def test_an_interrupt_ends_pytest_and_what_it_would_have_run_next(tmp_path: Path
     code = (
         "import sys\nfrom helpers.course.testing import run as testing\n"
         f"testing.pytest_command = lambda *how: [sys.executable, '-c', {one!r}]\n"
-        "print(testing.run_kinds(testing.Choice(), [], {}))"
+        "print(testing.run_kinds(testing.Choice(), []))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
     while not there.exists():
@@ -73,11 +62,7 @@ def test_an_interrupt_ends_pytest_and_what_it_would_have_run_next(tmp_path: Path
 def codes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The exit statuses that pytest ends with, in turn; it is not run."""
     told: list[int] = []
-
-    def run(command: list[str]) -> tuple[int, list[str]]:
-        return told.pop(0), ["2.00s call x", f"1 {command[3]} in 1s"]
-
-    monkeypatch.setattr(testing, "run_pytest", run)
+    monkeypatch.setattr(testing, "run_pytest", lambda command: told.pop(0))
     yield told
     assert not told
 
@@ -99,7 +84,7 @@ def test_both_kinds_run_and_both_have_to_pass(
     codes: list[int], ends: list[int], arguments: tuple[str, ...], passed: bool
 ) -> None:
     codes += ends
-    outcomes = testing.run_kinds(Choice(), arguments, {})
+    outcomes = testing.run_kinds(Choice(), arguments)
     assert all(outcome.passed for outcome in outcomes) is passed
 
 
@@ -111,7 +96,92 @@ def test_one_failed_check_fails_all(
     assert testing.run_tests(Choice(lesson="02"), ()) == 1
     shown = capsys.readouterr().out
     assert "FAILED  types (mypy)" in shown and "passed  style (ruff)" in shown
-    assert "The slowest tests without a clock, at most 10\n  2.00s" in shown
     assert "passed  real tests, one at a time" in shown
-    assert "tests without a clock: 1 --kind=clockless in 1s\n" in shown
-    assert shown.endswith("real tests, one at a time: 1 --kind=real in 1s\n")
+
+
+# --- --all goes on where it was ended, on the same commit -----------------------------------------
+
+# As tests/conftest.py asks the two, without what its tests need.
+CONFTEST = """
+import pytest
+from tests import kinds, parts
+
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true")
+    kinds.add_options(parser)
+    parts.add_options(parser)
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "real: starts processes")
+    parts.configure(config)
+
+def pytest_collection_modifyitems(config, items):
+    items[:] = parts.leave_out(config, kinds.choose(config, items))
+"""
+SUITE = """
+import os
+import pytest
+
+@pytest.fixture(autouse=True)
+def counted(request):
+    with open(os.environ["RAN"], "a") as file:
+        print(request.node.name, file=file)
+
+def test_plain():
+    pass
+
+@pytest.mark.real
+def test_good():
+    pass
+
+@pytest.mark.real
+def test_mended():
+    assert os.path.exists(os.environ["RAN"] + ".mended")
+
+@pytest.mark.real
+def test_moon():
+    pytest.skip("no moon here")
+
+@pytest.mark.real
+def test_last():
+    pass
+"""
+
+
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A course of one commit with a suite of five tests; each writes its name here as it runs."""
+    course, path = tmp_path / "course", tmp_path / "ran"
+    (course / "tests").mkdir(parents=True)
+    (course / "tests/conftest.py").write_text(CONFTEST)
+    (course / "tests/test_suite.py").write_text(SUITE)
+    (course / ".gitignore").write_text(".pytest_cache\n__pycache__\n")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+        subprocess.run(["git", *who, *words], cwd=course, check=True)
+    monkeypatch.setattr(testing, "ROOT", course)
+    monkeypatch.setattr(testing, "workers", lambda: 2)
+    monkeypatch.setenv("RAN", str(path))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return path
+
+
+def run(path: Path) -> tuple[bool, list[str]]:
+    """Run what is left; whether all is well, and what ran."""
+    path.write_text("")
+    outcomes = testing.run_kinds(Choice(thorough=True), testing.goes_on())
+    return all(outcome.passed for outcome in outcomes), sorted(path.read_text().split())
+
+
+@pytest.mark.real
+def test_what_passed_is_not_run_again(ran: Path) -> None:
+    names = ["test_good", "test_last", "test_mended", "test_moon", "test_plain"]
+    assert run(ran) == (False, names)
+    ran.with_name("ran.mended").touch()
+    assert run(ran) == (True, ["test_mended", "test_moon"])
+    (testing.ROOT / "tests/more.txt").touch()  # of what is not committed nothing is known
+    assert run(ran) == (True, names)
+    who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for words in (["add", "."], ["commit", "-qm", "two"]):
+        subprocess.run(["git", *who, *words], cwd=testing.ROOT, check=True)
+    assert run(ran) == (True, names) and len(list((testing.ROOT / KEPT).iterdir())) == 1

@@ -7,8 +7,6 @@ from typing import Any
 
 import torch
 
-from helpers.engine.servers.cure import Cure
-
 
 def mean_of_a_stack(comm: Any, mine: Any) -> Any:
     """Gathers from the last rank on, stacks and takes the mean."""
@@ -26,21 +24,7 @@ def steps_in_a_loop(rows: int, batch: int) -> int:
     return steps
 
 
-class EveryOtherByAFlag(Cure):
-    """Keeps in mind whether the last one was handed on."""
-
-    handed_on = False
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Any:
-        """Turn the flag, and do what it says."""
-        self.handed_on = not self.handed_on
-        if self.handed_on:
-            return super().arrive(worker, gradient, version)
-        return self.rule.discard(worker, version)
-
-
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("NN.1", mean_of_a_stack),
     ("NN.2", steps_in_a_loop),
-    ("NN.3", EveryOtherByAFlag),
 ]

@@ -6,9 +6,6 @@ NUMBER = "NN"
 BUILDS: tuple[str, ...] = ()
 NAMES: Names = {
     "figures.my_subject_view": ("show_mean",),
-    "helpers.engine.servers.cure": ("Cure",),
-    "helpers.lessons.parameter_servers.algorithms.server_optimizers": ("Sgd",),
-    "helpers.lessons.parameter_servers.algorithms.update_rules": ("Asynchronous",),
     "helpers.notebook.predict": ("predict",),
 }
 
