@@ -16,7 +16,7 @@ from helpers.grade import mistakes
 from helpers.grade.grades import ExerciseGrade, Mode, SubmissionGrade
 from helpers.grade.judge import verdicts
 from helpers.grade.judge.budgets import BUDGETS, Budgets, Clock
-from helpers.grade.judge.calls import OVER, observe
+from helpers.grade.judge.calls import USED_UP, observe
 from helpers.grade.judge.notebook import Unreadable, code_cells, to_look_at
 from helpers.grade.judge.real import differs_on_real_ranks
 from helpers.grade.judge.session import Session
@@ -110,7 +110,7 @@ class Judge:
 
         def ask(exercise: Exercise, case: Case) -> Observation:
             if session is None or clock is None or clock.up:
-                return Observation(trouble="timeout", text=OVER)
+                return Observation(trouble="timeout", text=USED_UP)
             if session.states()[exercise.function].what != "there":
                 return Observation(trouble="not done", text=f"{exercise.number} is open.")
             clock.exercise()

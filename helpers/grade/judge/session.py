@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from helpers.engine.own_time import Limit, Undecided
+from helpers.checks.encoding import Malformed
+from helpers.engine.own_time import Late, Limit, Undecided
 from helpers.grade.judge.budgets import Budgets
-from helpers.grade.judge.channel import Channel, Violation
+from helpers.grade.judge.channel import OVER, Channel
 from helpers.grade.sandbox import Sandbox
-from helpers.grade.worker.frames import Closed, Late
 
 Fate = Literal["crashed", "time-out", "not judged"]
 
@@ -134,7 +134,7 @@ class Session:
             return "not judged"
         except Late:
             return "time-out"
-        except (Closed, Violation):
+        except OVER:
             return "crashed"
         finally:
             self._cells_left -= max(limit.look() for limit in limits)
@@ -144,16 +144,16 @@ class Session:
         whole = channel.limit
         while True:
             left = whole.seconds - whole.taken
-            channel.limit = Limit(channel.own, min(left, self._budgets.step))
-            message = channel.read("at", "cells")
-            if "cells" in message:
-                self._only = [list(_place(at)) for at in _list(message.get("chosen"))]
-                return self._read_states(message["cells"])
-            self._at = _place(message["at"])
+            channel.left.limit = Limit(channel.own, min(left, self._budgets.step))
+            op, args = channel.request()
+            if op == "end" and len(args) == 2:
+                self._only = [list(_place(at)) for at in _list(args[1])]
+                return self._read_states(args[0])
+            self._at = _place(args)
 
     def _read_states(self, said: Any) -> dict[str, State]:
         if type(said) is not dict or set(said) != set(self._functions):
-            raise Violation("no states")
+            raise Malformed("no states")
         return {name: self._read_state(said[name]) for name in self._functions}
 
     def _read_state(self, said: Any) -> State:
@@ -161,7 +161,7 @@ class Session:
             return State(said)  # type: ignore[arg-type]
         kinds = list(map(type, said)) if type(said) is list else []
         if kinds != [str, str, int, int]:
-            raise Violation("no state")
+            raise Malformed("no state")
         kind, text, cell, line = said
         if kind == "skipped" and (cell, line) in self._skip:
             return State(self._skip[cell, line], cell + 1)
@@ -170,11 +170,11 @@ class Session:
 
 def _list(said: Any) -> list[Any]:
     if type(said) is not list or len(said) > 100_000:
-        raise Violation("no list")
+        raise Malformed("no list")
     return said
 
 
 def _place(at: Any) -> tuple[int, int]:
     if type(at) is not list or list(map(type, at)) != [int, int]:
-        raise Violation("no place")
+        raise Malformed("no place")
     return at[0], at[1]

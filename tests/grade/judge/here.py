@@ -15,7 +15,7 @@ from helpers.grade.grades import SubmissionGrade
 from helpers.grade.judge import Judge
 from helpers.grade.judge import judge as judge_module
 from helpers.grade.judge.budgets import BUDGETS, Budgets, Clock
-from helpers.grade.judge.calls import OVER
+from helpers.grade.judge.calls import USED_UP
 from helpers.grade.judge.session import State
 from tests.checks.table import LIMIT
 
@@ -78,7 +78,7 @@ class JudgeHere:
         self, exercise: Exercise, case: Case, session: Session, clock: Clock, alone: bool = False
     ) -> Observation:
         if clock.call <= 0:
-            return Observation(trouble="timeout", text=OVER)
+            return Observation(trouble="timeout", text=USED_UP)
         clock.take(self.seconds)
         self.calls.append(exercise.number)
         session.done.append("asked")
