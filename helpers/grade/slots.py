@@ -91,11 +91,11 @@ def work(channel: Connection, parent: int, number: int, wish: Wish) -> None:
 
 
 def _judge(number: int, wish: Wish, kept: contextlib.ExitStack) -> Any:
-    from helpers.grade.sandbox import cores
+    from helpers.grade.sandbox.limits import stay_on_one
 
     name, _, attribute = wish.judge.partition(":")
     number = _own_number(number, kept)
-    cores.stay_on_one(number)
+    stay_on_one(number)
     judge = getattr(import_module(name), attribute)(wish.lesson, wish.mode, number)
     kept.callback(judge.close)
     if wish.mistakes:

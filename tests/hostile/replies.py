@@ -48,16 +48,12 @@ def connection(at="call"):
 PLAIN = {
     "forged pass": "link.ask('passed', 100)",
     "trouble that only the judge sees": "link.seen([], trouble='timeout')",
-    "doubled": "[link.seen([[1e-5, 1e-9]]) for _ in range(50)]",
-    "a list": "link.text('[]')",
     "no JSON": "link.text(b'\\xff\\xfe\\x00{')",
     "NaN in an array": ("link.seen([{'array': ['float64', [2], 'AAAAAAAA+H8AAAAAAAD4fw==']}])"),
     "nested a million deep": "link.text('[' * 1_000_000)",
     "many empty lists": "link.text(b'[' + b'[],' * 30_000_000 + b'1]')",
     "array larger than its data": "link.seen([{'array': ['float64', [8_000_000], 'AAAA']}])",
-    "array of objects": "link.seen([{'array': ['object', [1], 'AAAAAAAAAAA=']}])",
     "text too long": "link.seen(['x' * 5_000_000], kind='k' * 5_000_000)",
-    "half a message": "link.raw(b'\\x00\\x00\\x10\\x00{\"call\"'); link.socket.close()",
     "closed": "link.socket.close()",
     "flood": "while True:\n    link.text(b'{}' * 1000)",
 }
@@ -66,21 +62,16 @@ PLAIN = {
 
 RANKED = {
     "something that is not handed over": "link.ask('hand', 'noted', [1], [])",
-    "returns at once": "link.seen([[[1.0]]])",
     "returns twice": "link.seen([None]); link.seen([None])",
     "an unknown request": "link.ask('points', 100)",
-    "arguments that are none": 'link.text(\'{"op": "isend", "args": 3}\')',
     "a wait for nothing": "link.ask('wait', 12345, True)",
-    "the same number twice": "link.ask('irecv', 7, 1); link.ask('irecv', 7, 1)",
     "a send to itself": (
         "link.ask('isend', 1, 0, ['torch', 'uint8', [1], 'AA==']); link.ask('wait', 1, True)"
     ),
     "a tensor of code": "link.ask('isend', 1, 1, ['torch', 'load', [1], 'AA=='])",
     "a tensor of another size": "link.ask('isend', 1, 1, ['torch', 'float32', [4], 'AAAA'])",
     "seconds below none": "link.ask('compute', -1.0, True)",
-    "shared memory of a huge shape": "link.ask('shared', [2**25, 2**25], 'float64')",
     "shared memory again and again": "[link.ask('shared', [2**20], 'uint8') for _ in range(2000)]",
-    "background without end": "[link.ask('background', n) for n in range(5000)]",
     "sends that nobody receives": (
         "data = ['torch', 'uint8', [3_000_000], 'A' * 4_000_000]\n"
         "for n in range(10_000):\n    link.ask('isend', n, 1, data)"

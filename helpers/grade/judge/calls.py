@@ -16,9 +16,8 @@ from helpers.checks.drives.handed import Handed, told
 from helpers.checks.drives.ranks import Apart, Ranked, clock_of
 from helpers.checks.drives.values import plain, tensors
 from helpers.checks.encoding import encode
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Trouble
 from helpers.engine.own_time import PATIENCE
-from helpers.grade.judge.budgets import Clock
 from helpers.grade.judge.channel import OVER, Channel, Lane, observed, threads, without_end
 from helpers.grade.judge.network import observe_ranks
 from helpers.grade.judge.session import Session
@@ -28,19 +27,19 @@ USED_UP = "used up the time of all its cases"
 _STRANGE = Observation(values=[Other("value that no driver gives")])
 
 
-def observe(
-    exercise: Exercise, case: Case, session: Session, clock: Clock, alone: bool = False
-) -> Observation:
+def observe(exercise: Exercise, case: Case, session: Session, alone: bool = False) -> Observation:
     """What the submission does in one case, a function's value or a run of ranks.
 
     alone: by the word of its own process, as a learner's check has it; for hints.
     After trouble its processes are in no known state: they are ended.
     """
-    channels = [] if clock.hopeless else session.channels(case.ranks)
-    if not channels and (clock.hopeless or session.undecided):
+    clock = session.clock
+    if clock.hopeless:
         return Observation(trouble="not judged")
+    channels = session.channels(case.ranks)
     if not channels:
-        return Observation(trouble="died", text="it ended while the cells ran again.")
+        trouble: Trouble = "not judged" if session.undecided else "died"
+        return Observation(trouble=trouble, text="it ended while the cells ran again.")
     seconds = clock.call
     if seconds <= 0:
         return Observation(trouble="timeout", text=USED_UP)

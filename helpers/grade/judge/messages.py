@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import math
-import mmap
 import os
 import re
 from typing import Any
@@ -79,13 +78,6 @@ class Buffers:
         self.size = size
         self._made: dict[int, tuple[Any, int]] = {}
 
-    def shared(self, comm: Any, shape: Any, dtype: Any = None) -> list[Any]:
-        """As the engine's `comm.shared`: its tensors lie in memory that processes can map."""
-        whole_list: list[Any] = type(comm).shared(comm, shape, dtype)  # it holds the meeting
-        if id(whole_list[0]) not in self._made:
-            self._lend(whole_list)
-        return whole_list
-
     def share(self, comm: Any, shape: Any, dtype: Any) -> int:
         """One rank's call of shared(): the file descriptor for it, the same one for every rank.
 
@@ -93,23 +85,14 @@ class Buffers:
         """
         if type(dtype) is not str or dtype not in ITEMS:
             raise Malformed("no type")
-        kind, sizes = getattr(torch, dtype), shape_of(shape)
+        sizes = shape_of(shape)
         nbytes = self.size * math.prod(sizes) * ITEMS[dtype]
         if nbytes + sum(os.fstat(fd).st_size for _, fd in self._made.values()) > MAX_BYTES:
             raise ValueError(f"Shared buffers of {nbytes:,} bytes are more than a grader lends.")
-        return self._made[id(self.shared(comm, sizes, kind)[0])][1]
-
-    def _lend(self, whole_list: list[Any]) -> None:
-        first = whole_list[0]
-        nbytes = self.size * first.numel() * first.element_size()
-        fd = memory(max(nbytes, 1))
-        held = mmap.mmap(fd, max(nbytes, 1))
-        for number, each in enumerate(whole_list):
-            if each.numel():
-                where = {"count": each.numel(), "offset": number * nbytes // self.size}
-                flat = torch.frombuffer(held, dtype=each.dtype, **where)
-                each.data = flat.reshape(each.shape)
-        self._made[id(first)] = whole_list, fd
+        tensors = comm.shared(sizes, getattr(torch, dtype))  # the same ones for all that meet here
+        if id(tensors[0]) not in self._made:
+            self._made[id(tensors[0])] = tensors, memory(max(nbytes, 1))
+        return self._made[id(tensors[0])][1]
 
     def close(self) -> None:
         """Close the judge's end; the ranks keep what they have mapped."""

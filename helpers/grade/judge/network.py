@@ -9,7 +9,6 @@ child says of itself is worth no more than a function's return value.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from functools import partial
 from typing import Any
 
 from helpers.checks.drives.handed import told
@@ -102,7 +101,6 @@ class Rank(Lane):
     def run(self, comm: Any, asked: dict[str, Any], seconds: float, keys: Container[str]) -> None:
         """From its call to its return. keys: what it says of its messages, which the judge saw
         itself. Raises Ended."""
-        comm.shared = partial(self.buffers.shared, comm)
         self.comm = comm
         try:
             self.channel.begin(seconds)

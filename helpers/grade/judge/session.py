@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from helpers.checks.encoding import Malformed
 from helpers.engine.own_time import Late, Limit, Undecided
-from helpers.grade.judge.budgets import Budgets
+from helpers.grade.judge.budgets import Budgets, Clock
 from helpers.grade.judge.channel import OVER, Channel
 from helpers.grade.sandbox import Sandbox
 
@@ -34,8 +34,8 @@ class State:
 class Session:
     """One submission in its sandboxes, rank r in sandbox r modulo their number.
 
-    crashes: how many processes it has ended or stalled. undecided: whether the machine was too busy
-    for its cells.
+    clock: of its time. crashes: how many processes it has ended or stalled. undecided: whether the
+    machine was too busy for its cells.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Session:
         budgets: Budgets,
     ) -> None:
         self._sandboxes, self._budgets = sandboxes, budgets
-        self._cells_left = 4 * budgets.cells
+        self.clock = Clock(budgets)
         self._cells = {"do": "cells", "cells": list(sources), "functions": list(functions)}
         self._functions = functions
         self._channels: list[Channel] = []
@@ -118,7 +118,7 @@ class Session:
         """Let these processes run the cells, all at once; how that ended, None for well."""
         if not channels:
             return None
-        seconds = min(self._budgets.cells, self._cells_left)
+        seconds = min(self._budgets.cells, self.clock.cells)
         self._at = None
         limits = []
         try:
@@ -137,7 +137,7 @@ class Session:
         except OVER:
             return "crashed"
         finally:
-            self._cells_left -= max(limit.look() for limit in limits)
+            self.clock.cells -= max(limit.look() for limit in limits)
         return None
 
     def _run_cells(self, channel: Channel) -> dict[str, State]:

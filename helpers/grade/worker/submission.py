@@ -9,7 +9,7 @@ from typing import Any
 
 from helpers.grade.worker import cells
 from helpers.grade.worker.cells import Statement
-from helpers.grade.worker.shell import Shell, written
+from helpers.grade.worker.shell import Shell
 
 _FILE = "<cell {}>"
 _TEXT = 2000
@@ -45,7 +45,6 @@ class Submission:
         self.names, self.functions, self.skip, self.tell = names, functions, skip, tell
         self.faults: dict[str, list[Any]] = {}
         self._stubs: dict[str, Any] = {}
-        self._starred: dict[str, Any] = {}
 
     def run(
         self, sources: Sequence[str], only: Sequence[Sequence[int]] | None = None
@@ -90,7 +89,6 @@ class Submission:
         """Run one statement; the compiler's flags from now on, and what it raised."""
         self.tell(statement.cell, statement.index)
         file, error = _FILE.format(statement.cell + 1), None
-        before = {name: self.names.get(name) for name in self.functions if statement.star}
         try:
             flags = cells.run(statement, self.names, file, flags)
         except BaseException as raised:
@@ -100,27 +98,17 @@ class Submission:
         if error is None and cells.is_stub(statement.node):
             name = cells.name_of(statement)
             self._stubs[name] = self.names.get(name)
-        for name, value in before.items():
-            given = self.names.get(name)
-            if given is not value and not written.has(getattr(given, "__module__", "")):
-                self._starred[name] = given
         return flags, error
 
     def _failed(self, statement: Statement, fault: list[Any]) -> None:
         self.faults.update(dict.fromkeys(statement.binds, fault))
 
     def _answered(self, statement: Statement) -> bool:
-        """Whether it is an open exercise's stub beside an answer, which counts wherever it stands.
-
-        A library's function of the same name, from a star import, is none.
-        """
-        if not cells.is_stub(statement.node):
-            return False
-        value = self.names.get(cells.name_of(statement))
-        others = self._stubs, self._starred
-        return callable(value) and all(
-            value is not other.get(cells.name_of(statement)) for other in others
-        )
+        """Whether it is an open exercise's stub beside an answer, which counts wherever it
+        stands."""
+        value = self.names.get(name := cells.name_of(statement))
+        stub = cells.is_stub(statement.node)
+        return stub and callable(value) and value is not self._stubs.get(name)
 
     def _state(self, name: str, notebook: cells.Notebook) -> Any:
         """What a function is: "there", "open", "missing", or why the cell that defines it failed,

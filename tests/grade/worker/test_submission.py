@@ -157,18 +157,6 @@ def test_a_class_of_which_a_method_is_open_does_not_count_beside_an_answer(ran: 
     assert ran(stub, answer.replace("class", "@nothing\nclass")).state[0] == "NameError"
 
 
-def test_a_librarys_function_of_that_name_is_an_answer_only_after_the_stub(ran: Any) -> None:
-    stub = STUB.replace("def fit", "def other")
-    for library in ("from shlex import *", "from os.path import *"):
-        name = "split"
-        sources = [library, stub.replace("other", name)]
-        for order, state in ((sources, "open"), (sources[::-1], "there")):
-            names = own_names()
-            made = Submission(names, [name], set(), lambda *at: None)
-            assert made.run(order)[0][name] == state
-    assert ran("from operator import add as fit", STUB).value == 4
-
-
 @pytest.mark.parametrize(
     ("source", "said"),
     [
