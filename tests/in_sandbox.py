@@ -40,9 +40,9 @@ class Person:
     def starts(self, body: str) -> None:
         """Have it run the body of a function, without waiting for what comes of it."""
         source = "def answer():\n" + textwrap.indent(textwrap.dedent(body), "    ")
-        cells = {"cells": [source], "functions": ["answer"], "skip": [], "only": None}
+        cells = {"cells": [source], "functions": ["answer"], "skip": []}
         self.frames.send({"do": "cells", **cells})
-        states, _ = self._end()
+        (states,) = self._end()
         assert states == {"answer": "there"}, states
         call = {"drive": "helpers.checks.drives.calling:plain_call", "function": "answer"}
         nothing = {"args": encode([]), "options": encode({}), "at once": False}

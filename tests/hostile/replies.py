@@ -84,11 +84,11 @@ RANKED = {
 # --- while the cells run: what a process says of them, before its answers, which are right ---
 
 CELLS = {
-    "forged states": "link.ask('end', {'scatter': 'there'}, [])",
+    "forged states": "link.ask('end', {'scatter': 'there'})",
     "states of markup": (
-        "link.ask('end', dict.fromkeys(NAMES, ['<script>', '\\ud800' * 99, -7, 10**400]), [])"
+        "link.ask('end', dict.fromkeys(NAMES, ['<script>', '\\ud800' * 99, -7, 10**400]))"
     ),
-    "no states": "link.ask('end', None, [])",
+    "no states": "link.ask('end', None)",
     "places without end": "while True:\n    link.ask('at', 0, 0)",
     "another place each time": (
         "import os, random\nlink.ask('at', random.getrandbits(30), os.getpid())\nos._exit(0)"

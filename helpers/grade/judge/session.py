@@ -54,7 +54,6 @@ class Session:
         self._skip: dict[tuple[int, int], Fate] = {}
         self._at: tuple[int, int] | None = None
         self._states: dict[str, State] = {}
-        self._only: list[list[int]] | None = None
         self.crashes = 0
         self.undecided = False
 
@@ -66,8 +65,7 @@ class Session:
     def channels(self, ranks: int) -> list[Channel]:
         """Connections to so many processes, each of which has run the cells.
 
-        Empty where the cells end or stall every process. The first one finds out what the functions
-        need; the others are told, which saves each of them the search.
+        Empty where the cells end or stall every process. The first one finds out which.
         """
         if ranks > 1 and not self._channels:
             self.channels(1)
@@ -126,7 +124,7 @@ class Session:
                 channel.begin(seconds)
                 limits.append(channel.limit)
                 skip = [list(at) for at in self._skip]
-                channel.send({**self._cells, "skip": skip, "only": self._only})
+                channel.send({**self._cells, "skip": skip})
             for channel in channels:
                 states = self._run_cells(channel)
                 self._states = self._states or states
@@ -146,8 +144,7 @@ class Session:
             left = whole.seconds - whole.taken
             channel.left.limit = Limit(channel.own, min(left, self._budgets.step))
             op, args = channel.request()
-            if op == "end" and len(args) == 2:
-                self._only = [list(_place(at)) for at in _list(args[1])]
+            if op == "end" and len(args) == 1:
                 return self._read_states(args[0])
             self._at = _place(args)
 
@@ -166,12 +163,6 @@ class Session:
         if kind == "skipped" and (cell, line) in self._skip:
             return State(self._skip[cell, line], cell + 1)
         return State("failed", cell + 1, max(line, 0), kind[:80], text[:2000])
-
-
-def _list(said: Any) -> list[Any]:
-    if type(said) is not list or len(said) > 100_000:
-        raise Malformed("no list")
-    return said
 
 
 def _place(at: Any) -> tuple[int, int]:

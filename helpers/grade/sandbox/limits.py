@@ -111,11 +111,6 @@ def user_of(number: int, mode: Mode) -> int:
     return FIRST_UID + number if own == 0 and mode == "bubblewrap" else own
 
 
-def is_its_own(uid: int) -> bool:
-    """Whether no other process should be that user's."""
-    return uid != os.getuid()
-
-
 _LOOK_SECONDS = 0.05
 _FAR = 2  # limits
 _PAGE = os.sysconf("SC_PAGE_SIZE")

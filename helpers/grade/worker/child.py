@@ -74,16 +74,15 @@ class Child:
         """Do what a message asks for and say how it went."""
         line = Line(self.frames)
         if message["do"] == "cells":
-            line.over(*self._cells(message, line))
+            line.over(self._cells(message, line))
         else:
             do = {"call": self._call, "rank": self._rank, "look": self._look, "real": self._real}
             line.over(as_data(do[message["do"]](message, line)))
 
-    def _cells(self, message: dict[str, Any], line: Line) -> Any:
+    def _cells(self, message: dict[str, Any], line: Line) -> dict[str, Any]:
         """Run what the functions need; say before each step which one it is.
 
         skip: what ended an earlier process, (cell, statement) or (cell, -1) for reading a cell.
-        only: what the functions need, where another process has found that out.
         """
 
         def tell(*at: int) -> None:
@@ -92,7 +91,7 @@ class Child:
 
         skip = set(map(tuple, message["skip"]))
         submission = Submission(self.names, message["functions"], skip, tell)
-        return submission.run(message["cells"], message["only"])
+        return submission.run(message["cells"])
 
     def _call(self, message: dict[str, Any], line: Line) -> Observation:
         """An ordinary function, or the building of a graph: the driver's observation."""

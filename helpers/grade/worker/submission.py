@@ -46,25 +46,12 @@ class Submission:
         self.faults: dict[str, list[Any]] = {}
         self._stubs: dict[str, Any] = {}
 
-    def run(
-        self, sources: Sequence[str], only: Sequence[Sequence[int]] | None = None
-    ) -> tuple[dict[str, Any], list[list[int]]]:
-        """Run what the functions need; the state of each function, and what was run.
-
-        only: what the functions need, as this gives it, where another process has found it out.
-        """
-        wanted = range(len(sources)) if only is None else {cell for cell, _ in only}
-        texts = [
-            text if cell in wanted and (cell, -1) not in self.skip else ""
-            for cell, text in enumerate(sources)
-        ]
-        notebook = cells.read(texts, lambda cell: self.tell(cell, -1), only)
-        chosen = notebook.statements
-        if only is None:
-            chosen = cells.needed(chosen, self.functions)
-        self._run_all(chosen)
-        states = {name: self._state(name, notebook) for name in self.functions}
-        return states, [[s.cell, s.index] for s in chosen]
+    def run(self, sources: Sequence[str]) -> dict[str, Any]:
+        """Run what the functions need; the state of each function."""
+        texts = ["" if (n, -1) in self.skip else text for n, text in enumerate(sources)]
+        notebook = cells.read(texts, lambda cell: self.tell(cell, -1))
+        self._run_all(cells.needed(notebook.statements, self.functions))
+        return {name: self._state(name, notebook) for name in self.functions}
 
     def _run_all(self, chosen: Sequence[Statement]) -> None:
         """Run statements, in order.
