@@ -230,6 +230,15 @@ def names_in_scratch(pid: int) -> int:
 _ROUNDS = 1000
 
 
+def kill_sandbox(pid: int) -> None:
+    """Kill process 1 of a sandbox: everything in it ends with it, and then what waits for it.
+
+    pid: the process outside that was started.
+    """
+    found = descendants(pid)
+    _kill(found[1] if len(found) > 1 else pid)
+
+
 def kill_tree(pid: int) -> None:
     """Kill a process and all below it, also what they start meanwhile."""
     with contextlib.suppress(ProcessLookupError):

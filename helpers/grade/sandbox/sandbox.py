@@ -22,6 +22,7 @@ from helpers.grade.sandbox.limits import (
     Limits,
     counted_by_namespace,
     inside,
+    kill_sandbox,
     kill_tree,
     user_of,
 )
@@ -105,7 +106,7 @@ class Running:
     def kill(self) -> None:
         """End everything in it, without waiting for that; from any thread."""
         if self.process.poll() is None:
-            kill_tree(self.process.pid)
+            (kill_tree if self.mode == "none" else kill_sandbox)(self.process.pid)
 
     def end(self) -> None:
         """End everything in it, and return when it is gone."""
