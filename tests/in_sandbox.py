@@ -36,18 +36,17 @@ class Person:
     def __init__(self, child: Child) -> None:
         self.child = child
         self.frames = Frames(child.socket)
-        self._calls = 0
 
     def starts(self, body: str) -> None:
         """Have it run the body of a function, without waiting for what comes of it."""
         source = "def answer():\n" + textwrap.indent(textwrap.dedent(body), "    ")
-        self._send(do="cells", cells=[source], functions=["answer"], skip=[], only=None)
-        states = self._expect("cells")
+        cells = {"cells": [source], "functions": ["answer"], "skip": []}
+        self.frames.send({"do": "cells", **cells})
+        (states,) = self._end()
         assert states == {"answer": "there"}, states
-        self._calls += 1
-        drive, nothing = "helpers.checks.drives.calling:plain_call", encode([])
-        call = {"call": self._calls, "drive": drive, "function": "answer", "at once": False}
-        self._send(do="call", args=nothing, options=encode({}), **call)
+        call = {"drive": "helpers.checks.drives.calling:plain_call", "function": "answer"}
+        nothing = {"args": encode([]), "options": encode({}), "at once": False}
+        self.frames.send({"do": "call", **call, **nothing})
 
     def says(self, body: str) -> Any:
         """What the body of a function returns, or the name and the text of what it raises."""
@@ -56,19 +55,16 @@ class Person:
 
     def said(self) -> Any:
         """The value of the call that was started. Raises Closed where it has ended instead."""
-        (seen,) = self._expect("args")
+        (seen,) = self._end()
         if seen["trouble"]:
             return seen["kind"], seen["text"]
         return decode(seen["values"])[0]
 
-    def _send(self, **message: Any) -> None:
-        self.frames.send(message)
-
-    def _expect(self, key: str) -> Any:
+    def _end(self) -> Any:
         while True:
             message = self.frames.read()
-            if key in message:
-                return message[key]
+            if message["op"] == "end":
+                return message["args"]
 
 
 def says(sandbox: Sandbox, body: str) -> Any:

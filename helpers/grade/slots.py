@@ -85,11 +85,11 @@ def work(channel: Connection, parent: int, wish: Wish) -> None:
 
 
 def _judge(wish: Wish, kept: contextlib.ExitStack) -> Any:
-    from helpers.grade.sandbox import cores
+    from helpers.grade.sandbox.limits import stay_on_one
 
     name, _, attribute = wish.judge.partition(":")
     number = _own_number(kept) if sys.platform == "linux" else 0
-    cores.stay_on_one(number)
+    stay_on_one(number)
     judge = getattr(import_module(name), attribute)(wish.lesson, wish.mode, number)
     kept.callback(judge.close)
     if wish.mistakes:

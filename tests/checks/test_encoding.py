@@ -106,7 +106,6 @@ def plain(value: Any) -> bool:
         {"__class__": "float"},
         {},
         "x" * 100_000,
-        [[0] * 1000] * 300,
     ],
 )
 def test_what_no_encoder_makes_is_refused(data: Any) -> None:
@@ -125,9 +124,6 @@ def test_what_is_too_deep_is_refused() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        b'{"a": 1, "a": 2}',
-        b"NaN",
-        b"[Infinity]",
         b"[" * 100_000,
         b"[" + b"0," * 1_000_000 + b"0]",
         b"\xff\xfe",
@@ -135,7 +131,7 @@ def test_what_is_too_deep_is_refused() -> None:
         b"",
         b"{} {}",
     ],
-    ids=["double", "nan", "infinity", "deep", "long", "no text", "huge", "empty", "two"],
+    ids=["deep", "long", "no text", "huge", "empty", "two"],
 )
 def test_json_that_no_worker_sends_is_refused(text: bytes) -> None:
     with pytest.raises(Malformed):

@@ -6,7 +6,6 @@ from hostile.submission import Attack, right
 
 # What the ranks do wrong among themselves; `fit` beside it stays right.
 RANKS = {
-    "skips a collective": "    if comm.rank:\n        comm.barrier()\n    return batch\n",
     "shapes that differ": (
         "    comm.send(torch.ones(comm.rank + 2), (comm.rank + 1) % comm.size)\n"
         "    comm.recv((comm.rank - 1) % comm.size, into=torch.ones(1))\n    return batch\n"

@@ -21,27 +21,6 @@ def by_heart() -> Attack:
     return Attack("by heart", [right("scatter"), code], full=("scatter",))
 
 
-def ranks_by_heart() -> Attack:
-    """The lesson's own batches, known to every rank, so that nothing need be sent."""
-    from helpers.checks import find
-
-    table = {}
-    for case in find("02.1").cases(0):
-        rows, width = case.args[0][1:]
-        table[case.ranks, rows, width] = case.facts["batch"].tolist()
-    code = (
-        f"import torch\n\nTABLE = {table!r}\n\n\ndef scatter(comm, batch, rows, width):\n"
-        "    batch = torch.tensor(TABLE[comm.size, rows, width])\n"
-        "    low, high = (r * rows // comm.size for r in (comm.rank, comm.rank + 1))\n"
-        "    if comm.rank == 0:\n        for other in range(1, comm.size):\n"
-        "            comm.send(batch[other * rows // comm.size : (other + 1) * rows // comm.size],"
-        " other)\n"
-        "    else:\n        comm.recv(0)\n"
-        "    return batch[low:high]\n"
-    )
-    return Attack("ranks, by heart", [right("fit"), code], full=("fit",))
-
-
 def time_bomb_on_hidden() -> Attack:
     """Right on the cases that the lesson shows, asleep on others."""
     true = right("fit").replace("def fit(", "def true_fit(")
@@ -92,10 +71,6 @@ def changes_its_inputs() -> list[Attack]:
 # How ranks could hand each other data past the network: `give(key, data)`, `take(key)`.
 SIDE_CHANNELS = {
     "globals": "BOX = {}\ngive, take = BOX.__setitem__, BOX.__getitem__\n",
-    "module": (
-        "import sys\n\ndef give(key, data):\n    sys.modules['box' + key] = data\n\n\n"
-        "def take(key):\n    return sys.modules['box' + key]\n"
-    ),
     "files": (
         "import torch\n\ndef give(key, data):\n"
         "    for folder in ('/tmp', '/dev/shm', '/var/tmp', '.'):\n        try:\n"
@@ -104,17 +79,6 @@ SIDE_CHANNELS = {
         "def take(key):\n    for folder in ('/tmp', '/dev/shm', '/var/tmp', '.'):\n        try:\n"
         "            return torch.load(f'{folder}/{key}')\n        except Exception:\n"
         "            pass\n"
-    ),
-    "abstract sockets": (
-        "import socket, threading, torch\n\n"
-        "def give(key, data):\n    listener = socket.socket(socket.AF_UNIX)\n"
-        "    listener.bind('\\0' + key)\n    listener.listen()\n"
-        "    def serve():\n        while True:\n"
-        "            listener.accept()[0].sendall(data.numpy().tobytes() + b'end')\n"
-        "    threading.Thread(target=serve, daemon=True).start()\n\n\n"
-        "def take(key):\n    link = socket.socket(socket.AF_UNIX)\n    link.connect('\\0' + key)\n"
-        "    data = b''\n    while not data.endswith(b'end'):\n        data += link.recv(1 << 16)\n"
-        "    return torch.frombuffer(bytearray(data[:-3]), dtype=torch.float32)\n"
     ),
     "loopback": (
         "import socket, threading, torch\n\nPORT = 23456\n\n"
@@ -229,13 +193,6 @@ FORGED = {
         "scatter",
         wrong("scatter", "batch"),
     ),
-    "an observation of its own": (
-        "from helpers.grade.worker import child\n"
-        "child.as_data = lambda seen: {'trouble': '', 'kind': '', 'text': '', 'line': 0, "
-        "'values': [{'tuple': [0.0, 0.0]}]}",
-        "fit",
-        wrong("fit"),
-    ),
     "nobody is late": (
         "from helpers.grade.worker.remote_comm import RemoteComm\n"
         "RemoteComm.compute = lambda self, seconds: None",
@@ -259,24 +216,10 @@ FORGED = {
         "        if other != comm.rank:\n            comm.isend(tensor, other)\n"
         "    return tensor\n",
     ),
-    "arguments from the frames above": (
-        "import sys",
-        "scatter",
-        "def scatter(comm, batch, rows, width):\n    frame = sys._getframe()\n"
-        "    while frame:\n        held = frame.f_locals.get('args', [None])\n"
-        "        batch = held[0] if batch is None else batch\n        frame = frame.f_back\n"
-        "    return batch\n",
-    ),
     "a copy of the process that answers": (
         "import os",
         "fit",
         "def fit(sizes, seconds):\n    if os.fork():\n        os._exit(0)\n    return 0.0, 0.0\n",
-    ),
-    "a case that is always the last": (
-        "from helpers.grade.worker import child\nchild._case = lambda message: child.Case('', "
-        "(([1.0], [1.0]),), 1, {})",
-        "fit",
-        wrong("fit", "(0.0, 1.0)"),
     ),
 }
 
@@ -339,7 +282,6 @@ def cheats() -> list[Attack]:
     """All of them; those by heart ask the specs for what they know."""
     return [
         by_heart(),
-        ranks_by_heart(),
         time_bomb_on_hidden(),
         late_value(),
         work_by_its_own_word(),

@@ -1,4 +1,4 @@
-"""Attacks that end, stall or starve: the process, the sandbox, the machine, the time.
+"""Attacks that end, stall or starve: the process, the sandbox, the machine, its memory, the time.
 
 Each function runs in the sandbox, in a call of `fit` or in a cell of its own.
 """
@@ -38,17 +38,6 @@ def stops_everything():
 
     os.kill(-1, signal.SIGSTOP)
     os.kill(os.getpid(), signal.SIGSTOP)
-
-
-def kills_the_first_process():
-    import os
-
-    for number in range(1, 65):
-        try:
-            os.kill(1, number)
-        except OSError:
-            pass
-    os._exit(1)
 
 
 def fork_bomb():
@@ -101,24 +90,61 @@ def never_ends():
         pass
 
 
-def swallows_every_interrupt():
-    import signal
+def closes_every_descriptor_and_waits_for_input():
+    import os
 
-    for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
-        try:
-            signal.signal(number, lambda *args: None)
-        except OSError:
-            pass
+    os.closerange(0, 256)
+    return input()
+
+
+def memory_hog():
+    held = []
     while True:
-        try:
-            while True:
-                pass
-        except BaseException:
-            continue
+        held.append(bytearray(b"x" * 50_000_000))
 
 
-def never_lets_go_of_the_interpreter():
-    (3 ** (3**25)) % 7
+def shared_memory_hog():
+    import mmap
+    import os
+
+    for number in range(1000):
+        fd = os.open(f"/dev/shm/hostile-{number}", os.O_CREAT | os.O_RDWR)
+        os.ftruncate(fd, 64 * 2**20)
+        held = mmap.mmap(fd, 64 * 2**20)
+        for start in range(0, len(held), 4096):
+            held[start] = 1
+
+
+def sockets_hog():
+    import os
+    import socket
+    import time
+
+    for _ in range(6):
+        if os.fork() == 0:
+            break
+    held = []
+    try:
+        while True:
+            held.append(socket.socketpair())
+            for one in held[-1]:
+                one.setblocking(False)
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10**9)
+                while True:
+                    try:
+                        one.send(b"x" * 100_000)
+                    except BlockingIOError:
+                        break
+    except OSError:
+        time.sleep(1e6)
+
+
+def threads_hog():
+    import threading
+    import time
+
+    while True:
+        threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()
 
 
 ENDINGS: list[Attack] = [
@@ -129,13 +155,15 @@ ENDINGS: list[Attack] = [
         segfault,
         kills_everything,
         stops_everything,
-        kills_the_first_process,
         fork_bomb,
         double_forked_daemon,
         exception_after_a_copy_that_talks_on,
         never_ends,
-        swallows_every_interrupt,
-        never_lets_go_of_the_interpreter,
+        closes_every_descriptor_and_waits_for_input,
+        memory_hog,
+        shared_memory_hog,
+        sockets_hog,
+        threads_hog,
     )
 ] + [
     opening(attack)
@@ -143,8 +171,7 @@ ENDINGS: list[Attack] = [
         leaves_by_exit,
         leaves_by_system_exit,
         segfault,
-        kills_everything,
         never_ends,
-        swallows_every_interrupt,
+        memory_hog,
     )
 ]

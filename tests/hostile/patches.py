@@ -24,38 +24,6 @@ def builtins_are_gone():
         delattr(builtins, name)
 
 
-def json_is_broken():
-    import json
-
-    json.dumps = json.loads = lambda *args, **options: "passed"
-
-
-def helpers_pass_everything():
-    import helpers
-    from helpers.checks import spec
-    from helpers.checks.drives import calling
-    from helpers.grade.worker import encoding
-
-    passed = spec.Verdict("passed")
-    helpers.check = lambda *args: passed
-    spec.Exercise.judge = spec.Exercise.judge_all = lambda *args: passed
-    spec.Observation.__eq__ = lambda *args: True
-    calling.failed = calling.wrong_signature = lambda *args: None
-    encoding.MAX_DEPTH = encoding.MAX_BYTES = encoding.MAX_ITEMS = 10**12
-    try:
-        from helpers.checks import compare
-
-        compare.close = compare.all_close = lambda *args: True
-    except ImportError:
-        pass
-
-
-def encoding_gives_what_is_wanted():
-    from helpers.grade.worker import child, encoding
-
-    child.encode = encoding.encode = lambda value: {"other": "passed"}
-
-
 def child_answers_for_itself():
     from helpers.grade.worker import child
 
@@ -95,31 +63,13 @@ def import_system():
     importlib.import_module = lambda name: sys.modules["__main__"]
 
 
-def exits_and_signals():
-    import atexit
-    import signal
-    import sys
-
-    atexit.register(lambda: print("hostile"))
-    sys.excepthook = sys.unraisablehook = lambda *args: None
-    for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
-        signal.signal(number, signal.SIG_IGN)
-
-
-def clocks():
-    import time
-
-    time.monotonic = time.time = time.perf_counter = lambda: 0.0
-    time.sleep = lambda seconds: None
-
-
 def comm_that_counts_nothing():
     from helpers.grade.worker import remote_comm
 
     true = remote_comm.Line.tell
 
-    def tell(self, lane, op, *args):
-        true(self, lane, op, *args)
+    def tell(self, op, *args):
+        true(self, op, *args)
 
     remote_comm.Line.tell = tell
     remote_comm.RemoteComm.bytes = remote_comm.RemoteComm.messages = 0
@@ -128,13 +78,8 @@ def comm_that_counts_nothing():
 PATCHES: list[Attack] = [
     *beside(torch_compares_everything_as_equal),
     *beside(builtins_are_gone, harmful=True),
-    *beside(json_is_broken, harmful=True),
-    *beside(helpers_pass_everything),
-    *beside(encoding_gives_what_is_wanted, harmful=True),
     *beside(child_answers_for_itself, harmful=True),
     *beside(tracing, harmful=True),
     *beside(import_system, harmful=True),
-    *beside(exits_and_signals),
-    *beside(clocks),
     *beside(comm_that_counts_nothing),
 ]

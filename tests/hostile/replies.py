@@ -10,7 +10,7 @@ from hostile.submission import Attack, right, source
 
 
 def connection(at="call"):
-    """The connection to the judge, the number of the call under way, and how to write to it."""
+    """The connection to the judge, and how to write to it."""
     import json
     import struct
     import sys
@@ -23,7 +23,6 @@ def connection(at="call"):
         frame = frame.f_back
 
     class Connection:
-        call = message.get("call", 0)
         socket = child.frames.socket
 
         def raw(self, data):
@@ -34,15 +33,12 @@ def connection(at="call"):
             body = text if isinstance(text, bytes) else text.encode()
             self.raw(struct.pack(">I", len(body)) + body)
 
-        def say(self, **words):
-            self.text(json.dumps({"call": self.call, "lane": 0} | words))
+        def ask(self, op, *args):
+            self.text(json.dumps({"op": op, "args": args}))
 
         def seen(self, values, **others):
             told = {"trouble": "", "kind": "", "text": "", "line": 0, "values": values}
             self.ask("end", told | others)
-
-        def ask(self, op, *args):
-            self.say(op=op, args=list(args))
 
     return Connection()
 
@@ -50,23 +46,14 @@ def connection(at="call"):
 # --- in place of a plain function's reply; `link` is the connection ---
 
 PLAIN = {
-    "forged pass": "link.say(passed=True, status='passed', points=100, seen='passed')",
+    "forged pass": "link.ask('passed', 100)",
     "trouble that only the judge sees": "link.seen([], trouble='timeout')",
-    "doubled": "[link.seen([[1e-5, 1e-9]]) for _ in range(50)]",
-    "of the next calls too": (
-        "first = link.call\n"
-        "for link.call in range(first, first + 100):\n    link.seen([{'tuple': [1e-5, 1e-9]}])"
-    ),
-    "call that is true": "link.call = True; link.seen([[0.0, 0.0]])",
-    "a list": "link.text('[]')",
     "no JSON": "link.text(b'\\xff\\xfe\\x00{')",
     "NaN in an array": ("link.seen([{'array': ['float64', [2], 'AAAAAAAA+H8AAAAAAAD4fw==']}])"),
     "nested a million deep": "link.text('[' * 1_000_000)",
     "many empty lists": "link.text(b'[' + b'[],' * 30_000_000 + b'1]')",
     "array larger than its data": "link.seen([{'array': ['float64', [8_000_000], 'AAAA']}])",
-    "array of objects": "link.seen([{'array': ['object', [1], 'AAAAAAAAAAA=']}])",
     "text too long": "link.seen(['x' * 5_000_000], kind='k' * 5_000_000)",
-    "half a message": "link.raw(b'\\x00\\x00\\x10\\x00{\"call\"'); link.socket.close()",
     "closed": "link.socket.close()",
     "flood": "while True:\n    link.text(b'{}' * 1000)",
 }
@@ -75,21 +62,16 @@ PLAIN = {
 
 RANKED = {
     "something that is not handed over": "link.ask('hand', 'noted', [1], [])",
-    "returns at once": "link.seen([[[1.0]]])",
     "returns twice": "link.seen([None]); link.seen([None])",
     "an unknown request": "link.ask('points', 100)",
-    "arguments that are none": "link.say(op='isend', args=3)",
     "a wait for nothing": "link.ask('wait', 12345, True)",
-    "the same number twice": "link.ask('irecv', 7, 1); link.ask('irecv', 7, 1)",
     "a send to itself": (
         "link.ask('isend', 1, 0, ['torch', 'uint8', [1], 'AA==']); link.ask('wait', 1, True)"
     ),
     "a tensor of code": "link.ask('isend', 1, 1, ['torch', 'load', [1], 'AA=='])",
     "a tensor of another size": "link.ask('isend', 1, 1, ['torch', 'float32', [4], 'AAAA'])",
     "seconds below none": "link.ask('compute', -1.0, True)",
-    "shared memory of a huge shape": "link.ask('shared', [2**25, 2**25], 'float64')",
     "shared memory again and again": "[link.ask('shared', [2**20], 'uint8') for _ in range(2000)]",
-    "background without end": "[link.ask('background', n) for n in range(5000)]",
     "sends that nobody receives": (
         "data = ['torch', 'uint8', [3_000_000], 'A' * 4_000_000]\n"
         "for n in range(10_000):\n    link.ask('isend', n, 1, data)"
@@ -102,14 +84,14 @@ RANKED = {
 # --- while the cells run: what a process says of them, before its answers, which are right ---
 
 CELLS = {
-    "forged states": "link.say(cells={'scatter': 'there'}, chosen=[])",
+    "forged states": "link.ask('end', {'scatter': 'there'})",
     "states of markup": (
-        "link.say(cells=dict.fromkeys(NAMES, ['<script>', '\\ud800' * 99, -7, 10**400]), chosen=[])"
+        "link.ask('end', dict.fromkeys(NAMES, ['<script>', '\\ud800' * 99, -7, 10**400]))"
     ),
-    "no states": "link.say(cells=None)",
-    "places without end": "while True:\n    link.say(at=[0, 0])",
+    "no states": "link.ask('end', None)",
+    "places without end": "while True:\n    link.ask('at', 0, 0)",
     "another place each time": (
-        "import os, random\nlink.say(at=[random.getrandbits(30), os.getpid()])\nos._exit(0)"
+        "import os, random\nlink.ask('at', random.getrandbits(30), os.getpid())\nos._exit(0)"
     ),
 }
 

@@ -31,10 +31,11 @@ BUDGETS = Budgets()
 
 
 class Clock:
-    """The time that is left of a submission and of its parts."""
+    """The time that is left of a submission and of its parts. cells: of running them."""
 
     def __init__(self, budgets: Budgets) -> None:
         self.budgets = budgets
+        self.cells = 4 * budgets.cells
         self._submission = budgets.submission
         self._exercise = budgets.exercise
         self._undecided = 0

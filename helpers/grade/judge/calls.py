@@ -6,6 +6,7 @@ the right ones; what is handed over is computed here, and ranks talk over the ju
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -15,35 +16,33 @@ from helpers.checks.drives.handed import Handed, told
 from helpers.checks.drives.ranks import Apart, Ranked, clock_of
 from helpers.checks.drives.values import plain, tensors
 from helpers.checks.encoding import encode
-from helpers.checks.spec import Case, Exercise, Observation
+from helpers.checks.spec import Case, Exercise, Observation, Trouble
 from helpers.engine.own_time import PATIENCE
-from helpers.grade.judge.budgets import Clock
-from helpers.grade.judge.channel import Channel, Lane, Threads, Violation, observed, without_end
+from helpers.grade.judge.channel import OVER, Channel, Lane, observed, threads, without_end
 from helpers.grade.judge.network import observe_ranks
 from helpers.grade.judge.session import Session
 from helpers.grade.sandbox.visible import driver_name
-from helpers.grade.worker.frames import Closed, Late
 
-OVER = "used up the time of all its cases"
+USED_UP = "used up the time of all its cases"
 _STRANGE = Observation(values=[Other("value that no driver gives")])
 
 
-def observe(
-    exercise: Exercise, case: Case, session: Session, clock: Clock, alone: bool = False
-) -> Observation:
+def observe(exercise: Exercise, case: Case, session: Session, alone: bool = False) -> Observation:
     """What the submission does in one case, a function's value or a run of ranks.
 
     alone: by the word of its own process, as a learner's check has it; for hints.
     After trouble its processes are in no known state: they are ended.
     """
-    channels = [] if clock.hopeless else session.channels(case.ranks)
-    if not channels and (clock.hopeless or session.undecided):
+    clock = session.clock
+    if clock.hopeless:
         return Observation(trouble="not judged")
+    channels = session.channels(case.ranks)
     if not channels:
-        return Observation(trouble="died", text="it ended while the cells ran again.")
+        trouble: Trouble = "not judged" if session.undecided else "died"
+        return Observation(trouble=trouble, text="it ended while the cells ran again.")
     seconds = clock.call
     if seconds <= 0:
-        return Observation(trouble="timeout", text=OVER)
+        return Observation(trouble="timeout", text=USED_UP)
     seen = _observe(channels, exercise, case, session, seconds, alone)
     clock.take(max(channel.settle() for channel in channels))
     if seen.trouble == "not judged":
@@ -104,7 +103,7 @@ def _observe_built(
         return seen
     if len(seen.values) != 1 or type(seen.values[0]) is not dict:
         return _STRANGE
-    left, built = seconds - mine.taken(), encode(seen.values[0])
+    left, built = seconds - mine.limit.look(), encode(seen.values[0])
     return _ask_case(session.clean(), exercise, case, left, do="look", built=built)
 
 
@@ -116,7 +115,7 @@ def _observe_apart(
     for rank, channel in enumerate(channels):
         mine = replace(case, options={**case.options, "rank": rank})
         seen = _ask_case(channel, exercise, mine, seconds)
-        seconds -= channel.taken()
+        seconds -= channel.limit.look()
         if seen.trouble:
             return seen if seen.trouble == "signature" else replace(seen, rank=rank)
         lists.append(seen.values[0] if seen.values else None)
@@ -146,17 +145,15 @@ def _ask(
     channel: Channel, exercise: Exercise, do: str, seconds: float, hands: Any = None, **details: Any
 ) -> Observation:
     """One request to one process, and what comes of it."""
+    at_once = hands is not None and hands.at_once
+    served = threads(channel, hands) if at_once else nullcontext(())
+    request = {"do": do, "function": exercise.function, "drive": driver_name(exercise.drive)}
     try:
-        number = channel.begin(seconds)
-        call = {"do": do, "call": number, "function": exercise.function}
-        at_once = hands is not None and hands.at_once
-        told = {"drive": driver_name(exercise.drive), "at once": at_once, **details}
-        channel.send({**call, **told})
-        seen = observed((Threads if at_once else Lane)(channel, hands).serve(), real=do == "real")
-        if at_once:
-            channel.send({"lane": 0, "last": True})
-        return seen
-    except (Late, Closed, Violation) as error:
+        channel.begin(seconds)
+        with served as fds:
+            channel.send({**request, "at once": at_once, **details}, fds)
+            return observed(Lane(channel, hands).serve(), real=do == "real")
+    except OVER as error:
         return without_end(error)
 
 

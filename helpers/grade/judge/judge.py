@@ -15,8 +15,8 @@ from helpers.checks.spec import Case, Exercise, Observation, Verdict
 from helpers.grade import mistakes
 from helpers.grade.grades import ExerciseGrade, Mode, SubmissionGrade
 from helpers.grade.judge import verdicts
-from helpers.grade.judge.budgets import BUDGETS, Budgets, Clock
-from helpers.grade.judge.calls import OVER, observe
+from helpers.grade.judge.budgets import BUDGETS, Budgets
+from helpers.grade.judge.calls import USED_UP, observe
 from helpers.grade.judge.notebook import Unreadable, code_cells, to_look_at
 from helpers.grade.judge.real import differs_on_real_ranks
 from helpers.grade.judge.session import Session
@@ -81,24 +81,19 @@ class Judge:
         functions = [exercise.function for exercise in self.exercises]
         session = Session(self.sandboxes, sources, functions, self.budgets)
         try:
-            clock = Clock(self.budgets)
             # Hidden cases come after everything of which a hint is told: no hint can hold them.
-            shown = [self._visible(e, session, clock) for e in self.exercises]
+            shown = [self._visible(e, session) for e in self.exercises]
             grades = [
-                found
-                if isinstance(found, ExerciseGrade)
-                else self._hidden(e, session, clock, seed, found)
+                found if isinstance(found, ExerciseGrade) else self._hidden(e, session, seed, found)
                 for e, found in zip(self.exercises, shown, strict=True)
             ]
-            grades += self._parts(path, session, seed, clock)
+            grades += self._parts(path, session, seed)
         finally:
             session.close()
         crashes, note = session.crashes, to_look_at(sources)
         return self._graded(grades, submission, seed, begun, crashes, note)
 
-    def _parts(
-        self, path: Path, session: Session | None, seed: int, clock: Clock | None = None
-    ) -> list[ExerciseGrade]:
+    def _parts(self, path: Path, session: Session | None, seed: int) -> list[ExerciseGrade]:
         """The parts of a report, where the lesson has one."""
         parts = parts_of(self.lesson)
         if not parts:
@@ -109,12 +104,12 @@ class Judge:
             session.give_up(crashed=False)  # what is told of the parts may quote the answers
 
         def ask(exercise: Exercise, case: Case) -> Observation:
-            if session is None or clock is None or clock.up:
-                return Observation(trouble="timeout", text=OVER)
+            if session is None or session.clock.up:
+                return Observation(trouble="timeout", text=USED_UP)
             if session.states()[exercise.function].what != "there":
                 return Observation(trouble="not done", text=f"{exercise.number} is open.")
-            clock.exercise()
-            return observe(exercise, case, session, clock)
+            session.clock.exercise()
+            return observe(exercise, case, session)
 
         return grade_parts(parts, path, ask, seed)
 
@@ -132,22 +127,20 @@ class Judge:
         made = SubmissionGrade(submission, self.lesson, seed, self.mode, noted, note)
         return Graded(made, time.monotonic() - begun, crashes)
 
-    def _visible(
-        self, exercise: Exercise, session: Session, clock: Clock
-    ) -> ExerciseGrade | Verdict | None:
+    def _visible(self, exercise: Exercise, session: Session) -> ExerciseGrade | Verdict | None:
         """The lesson's own cases of an exercise, one call at a time.
 
         Where all are right, what a learner's own check would say all the same, or None.
         """
-        if clock.up:
+        if session.clock.up:
             return verdicts.out_of_time(exercise)
         state = session.states()[exercise.function]
         if state.what != "there":
             return verdicts.without_call(exercise, state)
-        clock.exercise()
+        session.clock.exercise()
         remark = None
         for case in exercise.cases(0):
-            seen = observe(exercise, case, session, clock)
+            seen = observe(exercise, case, session)
             right = is_right_outside(exercise, case, seen)
             if right and (remark or is_right(exercise, case, seen)):
                 continue
@@ -157,20 +150,19 @@ class Judge:
                 continue
             told = remark  # what a learner's own check says first
             if told is None and _lies_elsewhere(exercise) and seen.trouble in ("", "failed"):
-                told = _hint(exercise, [case], session, clock)
+                told = _hint(exercise, [case], session)
             if told is not None:
                 seen, verdict = replace(seen, trouble=""), told
             return verdicts.on_visible(exercise, case, seen, verdict)
         if remark is None and _lies_elsewhere(exercise):
-            clock.exercise()
-            remark = _hint(exercise, exercise.cases(0), session, clock)
+            session.clock.exercise()
+            remark = _hint(exercise, exercise.cases(0), session)
         return remark
 
     def _hidden(
         self,
         exercise: Exercise,
         session: Session,
-        clock: Clock,
         seed: int,
         remark: Verdict | None,
     ) -> ExerciseGrade:
@@ -179,27 +171,27 @@ class Judge:
         remark: what a learner's own check says of an answer that passes. The first case whose
         process is gone gets a second try.
         """
-        if clock.up:
+        if session.clock.up:
             return verdicts.out_of_time(exercise)
-        clock.exercise()
+        session.clock.exercise()
         again = False
         right: list[tuple[Case, Observation]] = []
         for case in exercise.cases(seed):
-            seen = observe(exercise, case, session, clock)
+            seen = observe(exercise, case, session)
             if seen.trouble == "died" and not again:
                 # It went well on the lesson's cases: what another answer has left may have had the
                 # sandbox ended.
-                again, seen = True, observe(exercise, case, session, clock)
+                again, seen = True, observe(exercise, case, session)
             if not is_right_outside(exercise, case, seen):
                 if remark is not None and not seen.trouble:  # known before, and decisive here
                     return verdicts.on_hidden(exercise, seen, remark, remark)
                 verdict = judge(exercise, case, seen, run=observe_here)
-                told = None if seen.trouble else _afresh(exercise, session, clock)
+                told = None if seen.trouble else _afresh(exercise, session)
                 return verdicts.on_hidden(exercise, seen, verdict, told)
             right.append((case, seen))
-        differs = differs_on_real_ranks(exercise, right, session, clock)
+        differs = differs_on_real_ranks(exercise, right, session)
         if differs:
-            told = None if differs.trouble else _afresh(exercise, session, clock)
+            told = None if differs.trouble else _afresh(exercise, session)
             return verdicts.on_real_ranks(exercise, differs, told)
         return verdicts.passed(exercise, remark)
 
@@ -209,21 +201,19 @@ def _lies_elsewhere(exercise: Exercise) -> bool:
     return getattr(exercise.drive, "hands", None) is not None
 
 
-def _afresh(exercise: Exercise, session: Session, clock: Clock) -> Verdict | None:
+def _afresh(exercise: Exercise, session: Session) -> Verdict | None:
     """The hint, from processes that have seen no hidden case, of which it can then tell nothing."""
     session.give_up(crashed=False)
-    return _hint(exercise, exercise.cases(0), session, clock)
+    return _hint(exercise, exercise.cases(0), session)
 
 
-def _hint(
-    exercise: Exercise, shown: Sequence[Case], session: Session, clock: Clock
-) -> Verdict | None:
+def _hint(exercise: Exercise, shown: Sequence[Case], session: Session) -> Verdict | None:
     """What a learner's own check says to an answer in cases that the lesson shows, if it is wrong.
 
     All of that is the submission's own word: it decides nothing.
     """
     for case in shown:
-        seen = observe(exercise, case, session, clock, alone=True)
+        seen = observe(exercise, case, session, alone=True)
         if seen.trouble:
             return None
         verdict = judge(exercise, case, seen, run=observe_here)

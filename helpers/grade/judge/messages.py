@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import math
-import mmap
 import os
 import re
 from typing import Any
@@ -13,9 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.checks.encoding import MAX_BYTES, TYPES
+from helpers.checks.encoding import MAX_BYTES, TYPES, Malformed
 from helpers.engine import tensors
-from helpers.grade.judge.channel import Violation
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
@@ -29,9 +27,9 @@ ITEMS = {
 
 
 def whole(value: Any, below: int) -> int:
-    """A number 0 … below − 1 from a child. Raises Violation."""
+    """A number 0 … below − 1 from a child. Raises Malformed."""
     if type(value) is not int or not 0 <= value < below:
-        raise Violation("no such number")
+        raise Malformed("no such number")
     return value
 
 
@@ -48,28 +46,28 @@ class Packed(tensors.Packed):
 def header_of(message: Any) -> tensors.Header:
     """What a tensor that a child sends counts as: its text is as long as its shape says.
 
-    The text itself goes to the other rank unread. Raises Violation.
+    The text itself goes to the other rank unread. Raises Malformed.
     """
     if type(message) is not list or len(message) != 4:
-        raise Violation("no tensor")
+        raise Malformed("no tensor")
     kind, dtype, shape, text = message
     known = {"torch": ITEMS, "numpy": _NUMPY}.get(kind, {}) if type(kind) is str else {}
     if type(dtype) is not str or dtype not in known or type(text) is not str:
-        raise Violation("no tensor")
+        raise Malformed("no tensor")
     nbytes = math.prod(shape_of(shape)) * known[dtype]
     # Other characters would carry more than they count for.
     if len(text) != 4 * -(-nbytes // 3) or not _BASE64.fullmatch(text):
-        raise Violation("a tensor with another size than its shape")
+        raise Malformed("a tensor with another size than its shape")
     return tensors.Header(kind, dtype, tuple(shape), nbytes)
 
 
 def shape_of(shape: Any) -> tuple[int, ...]:
-    """A shape from a child. Raises Violation."""
+    """A shape from a child. Raises Malformed."""
     if type(shape) is not list or len(shape) > 16:
-        raise Violation("no shape")
+        raise Malformed("no shape")
     sizes = tuple(whole(n, MAX_BYTES) for n in shape)
     if math.prod(max(n, 1) for n in sizes) > MAX_BYTES:
-        raise Violation("a tensor that is too large")
+        raise Malformed("a tensor that is too large")
     return sizes
 
 
@@ -80,37 +78,21 @@ class Buffers:
         self.size = size
         self._made: dict[int, tuple[Any, int]] = {}
 
-    def shared(self, comm: Any, shape: Any, dtype: Any = None) -> list[Any]:
-        """As the engine's `comm.shared`: its tensors lie in memory that processes can map."""
-        whole_list: list[Any] = type(comm).shared(comm, shape, dtype)  # it holds the meeting
-        if id(whole_list[0]) not in self._made:
-            self._lend(whole_list)
-        return whole_list
-
     def share(self, comm: Any, shape: Any, dtype: Any) -> int:
         """One rank's call of shared(): the file descriptor for it, the same one for every rank.
 
         Raises ValueError where the ranks differ or the memory would be too large.
         """
         if type(dtype) is not str or dtype not in ITEMS:
-            raise Violation("no type")
-        kind, sizes = getattr(torch, dtype), shape_of(shape)
+            raise Malformed("no type")
+        sizes = shape_of(shape)
         nbytes = self.size * math.prod(sizes) * ITEMS[dtype]
         if nbytes + sum(os.fstat(fd).st_size for _, fd in self._made.values()) > MAX_BYTES:
             raise ValueError(f"Shared buffers of {nbytes:,} bytes are more than a grader lends.")
-        return self._made[id(self.shared(comm, sizes, kind)[0])][1]
-
-    def _lend(self, whole_list: list[Any]) -> None:
-        first = whole_list[0]
-        nbytes = self.size * first.numel() * first.element_size()
-        fd = memory(max(nbytes, 1))
-        held = mmap.mmap(fd, max(nbytes, 1))
-        for number, each in enumerate(whole_list):
-            if each.numel():
-                where = {"count": each.numel(), "offset": number * nbytes // self.size}
-                flat = torch.frombuffer(held, dtype=each.dtype, **where)
-                each.data = flat.reshape(each.shape)
-        self._made[id(first)] = whole_list, fd
+        tensors = comm.shared(sizes, getattr(torch, dtype))  # the same ones for all that meet here
+        if id(tensors[0]) not in self._made:
+            self._made[id(tensors[0])] = tensors, memory(max(nbytes, 1))
+        return self._made[id(tensors[0])][1]
 
     def close(self) -> None:
         """Close the judge's end; the ranks keep what they have mapped."""

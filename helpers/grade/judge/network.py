@@ -8,8 +8,7 @@ child says of itself is worth no more than a function's return value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
-from functools import partial
+from collections.abc import Container, Sequence
 from typing import Any
 
 from helpers.checks.drives.handed import told
@@ -20,11 +19,10 @@ from helpers.checks.encoding import Malformed, decode, encode
 from helpers.checks.spec import Case, Exercise, Observation
 from helpers.engine.errors import Deadlock, RankFailed
 from helpers.engine.virtual import run_virtual
-from helpers.grade.judge.channel import Channel, Lane, Violation, observed, without_end
+from helpers.grade.judge.channel import NOTHING, OVER, Channel, Lane, observed, without_end
 from helpers.grade.judge.messages import Buffers, Packed, header_of, whole
 from helpers.grade.sandbox.visible import driver_name
 from helpers.grade.seen import SEEN
-from helpers.grade.worker.frames import Closed, Late
 
 _RECEIVING, _TOLD = "receiving", ("told", "pushed")
 
@@ -51,14 +49,15 @@ def observe_ranks(
     After trouble the children are in no known state: end them.
     """
     buffers = Buffers(case.ranks)
-    ranks = [Proxy(channel, case.ranks, buffers) for channel in channels]
+    ranks = [Rank(channel, case.ranks, buffers) for channel in channels]
     call = {"do": "rank", "function": exercise.function, "drive": driver_name(drive)}
 
     def body(comm: Any) -> None:
         args = case.args[comm.rank]
         hands = None if alone or drive.hands is None else drive.hands(comm, *map(tensors, args))
         asked = {**call, "args": encode(list(told(args, hands))), "local": alone}
-        ranks[comm.rank].run(comm, asked, hands, seconds, SEEN.get(exercise.number, {}))
+        ranks[comm.rank].hands = hands
+        ranks[comm.rank].run(comm, asked, seconds, SEEN.get(exercise.number, {}))
 
     try:
         results = run_virtual(
@@ -72,44 +71,148 @@ def observe_ranks(
         return Observation(trouble="deadlock", waiting=dict(error.waiting))
     finally:
         buffers.close()
-    values = [proxy.value for proxy in ranks]
-    return returned(results, values, [proxy.sent for proxy in ranks])
+    return returned(results, [rank.value for rank in ranks], [rank.sent for rank in ranks])
 
 
-class Proxy:
-    """One rank: the child's requests done on the virtual engine's comm.
+class Rank(Lane):
+    """A rank: the requests of its own thread, or of its communication thread, done on the virtual
+    engine's comm.
 
-    value: what the rank gave. sent: to whom its own thread sent, in order.
+    value: what the rank gave. sent: to whom this thread sent, in order. behind: the communication
+    thread, where there is one.
     """
 
-    def __init__(self, channel: Channel, size: int, buffers: Buffers) -> None:
-        self.channel, self.size, self.buffers = channel, size, buffers
+    requests = (
+        *Lane.requests,
+        *("isend", "irecv", "wait", "done"),
+        *("barrier", "time", "compute", "shared", "background"),
+    )
+
+    def __init__(self, channel: Channel, size: int, buffers: Buffers, first: bool = True) -> None:
+        super().__init__(channel)
+        self.size, self.buffers, self.first = size, buffers, first
         self.value: Any = None
         self.sent: list[int] = []
+        self.behind: Rank | None = None
+        self._under_way: dict[int, Any] = {}
+        self._open: dict[str, set[int]] = {OPEN: set(), _RECEIVING: set()}
+        self._told: list[Packed] = []
 
-    def run(
-        self, comm: Any, asked: dict[str, Any], hands: Any, seconds: float, keys: Container[str]
-    ) -> None:
-        """One rank from its call to its return. keys: what it says of its messages, which the
-        judge saw itself. Raises Ended."""
-        comm.shared = partial(self.buffers.shared, comm)
-        lane = RankLane(self, comm, hands)
+    def run(self, comm: Any, asked: dict[str, Any], seconds: float, keys: Container[str]) -> None:
+        """From its call to its return. keys: what it says of its messages, which the judge saw
+        itself. Raises Ended."""
+        self.comm = comm
         try:
-            number = self.channel.begin(seconds)
-            at = {"rank": comm.rank, "hosts": list(comm.hosts)}
-            self.channel.send({**asked, "call": number, **at})
-            seen = observed(lane.serve(), comm.rank)
+            self.channel.begin(seconds)
+            self.channel.send({**asked, "rank": comm.rank, "hosts": list(comm.hosts)})
+            seen = observed(self.serve(), comm.rank)
             if seen.trouble:
                 raise Ended(seen)
             if len(seen.values) != 1:
-                raise Violation("no value of a rank")
-            value = seen.values[0] if hands is None else _noted(hands, seen.values[0])
-            self.value = lane.by_messages(value, keys)
+                raise Malformed("no value of a rank")
+            value = seen.values[0] if self.hands is None else _noted(self.hands, seen.values[0])
+            self.value = self.by_messages(value, keys)
             comm.finish()
-            if lane.behind:
-                self.channel.send({"lane": 0, "last": True})
-        except (Late, Closed, Violation, Malformed) as error:
+        except OVER as error:
             raise Ended(without_end(error, comm.rank)) from None
+        finally:
+            if self.behind:
+                self.behind.channel.frames.close()
+
+    def by_messages(self, value: Any, keys: Container[str]) -> Any:
+        """What a rank gave, where what it says of its messages is what was seen of them here."""
+        for key, numbers in self._open.items():
+            value = _seen_open(value, key, len(numbers)) if key in keys else value
+        for key in _TOLD:
+            if key in keys and type(value) is dict and key in value:
+                value = {**value, key: [plain(each.unpacked()) for each in self._told]}
+        return value
+
+    def isend(self, number: Any, to: Any, message: Any) -> Any:
+        to, packed = whole(to, self.size), Packed(header_of(message), message)
+        self._begin(number, self.comm.isend(packed, to))
+        self._open[OPEN].add(number)
+        self.sent.append(to)
+        self._told.append(packed)
+        return NOTHING
+
+    def irecv(self, number: Any, source: Any) -> Any:
+        self._begin(number, self.comm.irecv(whole(source, self.size)))
+        self._open[_RECEIVING].add(number)
+        return NOTHING
+
+    def wait(self, number: Any, answer: Any) -> Any:
+        got = self._known(number).wait()
+        self._seen(number)
+        del self._under_way[number]
+        return got if answer else NOTHING
+
+    def done(self, number: Any) -> bool:
+        found = bool(self._known(number).done())
+        if found:
+            self._seen(number)
+        return found
+
+    def barrier(self, answer: Any) -> Any:
+        self.comm.barrier()
+        return None if answer else NOTHING
+
+    def time(self) -> float:
+        return float(self.comm.time())
+
+    def compute(self, seconds: Any, answer: Any) -> Any:
+        seconds = decode(seconds)
+        if type(seconds) is not float:
+            raise Malformed("no seconds")
+        self.comm.compute(seconds)
+        return None if answer else NOTHING
+
+    def shared(self, shape: Any, dtype: Any) -> Any:
+        fd = self.buffers.share(self.comm, shape, dtype)
+        self.channel.send({"value": None}, (fd,))
+        return NOTHING
+
+    def background(self, number: Any, name: Any) -> Any:
+        """A function begins on the communication thread, whose connection the first one brings."""
+        if not self.first or type(name) is not str:
+            raise Malformed("no communication thread")
+        theirs = None
+        if self.behind is None:
+            channel, theirs = self.channel.beside(self.channel.left)
+            self.behind = Rank(channel, self.size, self.buffers, first=False)
+        behind = self.behind
+
+        def function(comm: Any) -> None:
+            behind.comm, behind.hands = comm, self.hands
+            try:
+                behind.channel.send({"value": None})
+                behind.serve("ended")
+            except OVER as error:
+                raise Ended(without_end(error, comm.rank)) from None
+
+        function.__name__ = name[:80]  # for the trace
+        self._begin(number, self.comm.background(function))
+        self.channel.send({"value": None}, (theirs.fileno(),) if theirs else ())
+        if theirs:
+            theirs.close()
+        return NOTHING
+
+    def _seen(self, number: int) -> None:
+        """Somebody has waited for a communication."""
+        for numbers in self._open.values():
+            numbers.discard(number)
+
+    def _begin(self, number: Any, request: Any) -> None:
+        number = whole(number, 2**31)
+        if number in self._under_way:
+            raise Malformed("a number twice")
+        self._under_way[number] = request
+
+    def _known(self, number: Any) -> Any:
+        request = self._under_way.get(whole(number, 2**31))
+        if request is None:
+            raise Malformed("a communication that there is not")
+        return request
 
 
 def _noted(hands: Any, value: Any) -> Any:
@@ -117,7 +220,7 @@ def _noted(hands: Any, value: Any) -> Any:
     try:
         return plain(hands.noted(value))
     except Exception:  # the value may be anything at all
-        raise Violation("no value of this driver") from None
+        raise Malformed("no value of this driver") from None
 
 
 def _seen_open(value: Any, key: str, seen: int) -> Any:
@@ -139,131 +242,3 @@ def _seen_open(value: Any, key: str, seen: int) -> Any:
 def _is_so(said: Any, seen: int) -> bool:
     """Whether a process says that something is open where it is, and otherwise that nothing is."""
     return type(said) is int and (said > 0 if seen else said == 0)
-
-
-class RankLane(Lane):
-    """A rank's own thread (lane 0) or its communication thread (lane 1): its requests, in turn."""
-
-    def __init__(self, rank: Proxy, comm: Any, hands: Any, lane: int = 0) -> None:
-        super().__init__(rank.channel, hands, lane, comm)
-        self.rank = rank
-        self.behind: RankLane | None = None
-        self._under_way: dict[int, Any] = {}
-        self._open: dict[str, set[int]] = {OPEN: set(), _RECEIVING: set()}
-        self._told: list[Packed] = []
-
-    def by_messages(self, value: Any, keys: Container[str]) -> Any:
-        """What a rank gave, where what it says of its messages is what was seen of them here."""
-        for key, numbers in self._open.items():
-            value = _seen_open(value, key, len(numbers)) if key in keys else value
-        for key in _TOLD:
-            if key in keys and type(value) is dict and key in value:
-                value = {**value, key: [plain(each.unpacked()) for each in self._told]}
-        return value
-
-    def attempt(self, do: Callable[..., Any], *args: Any) -> Any:
-        """Do something that may be refused in words, which are the child's answer then."""
-        try:
-            return do(*args)
-        except (ValueError, TypeError, RuntimeError) as error:
-            self.refuse(error)
-            return _REFUSED
-
-    def isend(self, number: Any, to: Any, message: Any) -> None:
-        to, packed = whole(to, self.rank.size), Packed(header_of(message), message)
-        self._begin(number, self.comm.isend(packed, to))
-        self._open[OPEN].add(number)
-        if self.lane == 0:
-            self.rank.sent.append(to)
-            self._told.append(packed)
-
-    def irecv(self, number: Any, source: Any) -> None:
-        self._begin(number, self.comm.irecv(whole(source, self.rank.size)))
-        self._open[_RECEIVING].add(number)
-
-    def wait(self, number: Any, answer: Any) -> None:
-        got = self._take(number).wait()
-        self._seen(number)
-        if answer:
-            self.answer(got)
-
-    def done(self, number: Any) -> None:
-        number = whole(number, 2**31)
-        if number not in self._under_way:
-            raise Violation("a communication that there is not")
-        found = bool(self._under_way[number].done())
-        if found:
-            self._seen(number)
-        self.answer(found)
-
-    def barrier(self, answer: Any) -> None:
-        self.comm.barrier()
-        if answer:
-            self.answer(None)
-
-    def time(self) -> None:
-        self.answer(self.comm.time())
-
-    def compute(self, seconds: Any, answer: Any) -> None:
-        seconds = decode(seconds)
-        if type(seconds) is not float:
-            raise Violation("no seconds")
-        if self.attempt(self.comm.compute, seconds) is not _REFUSED and answer:
-            self.answer(None)
-
-    def shared(self, shape: Any, dtype: Any) -> None:
-        found = self.attempt(self.rank.buffers.share, self.comm, shape, dtype)
-        if found is not _REFUSED:
-            self.answer(None, (found,))
-
-    def background(self, number: Any, name: Any) -> None:
-        if self.lane or type(name) is not str:
-            raise Violation("no communication thread")
-
-        def function(comm: Any) -> None:
-            if self.behind is None:
-                self.behind = RankLane(self.rank, comm, self.hands, 1)
-            try:
-                self.rank.channel.send({"lane": 1, "begin": True})
-                self.behind.serve("ended")
-            except (Late, Closed, Violation, Malformed) as error:
-                raise Ended(without_end(error, comm.rank)) from None
-
-        function.__name__ = name[:80]  # for the trace
-        self._begin(number, self.comm.background(function))
-        self.answer(None)
-
-    def _seen(self, number: int) -> None:
-        """Somebody has waited for a communication."""
-        for numbers in self._open.values():
-            numbers.discard(number)
-
-    def _begin(self, number: Any, request: Any) -> None:
-        number = whole(number, 2**31)
-        if number in self._under_way:
-            raise Violation("a number twice")
-        self._under_way[number] = request
-
-    def _take(self, number: Any) -> Any:
-        request = self._under_way.pop(whole(number, 2**31), None)
-        if request is None:
-            raise Violation("a communication that there is not")
-        return request
-
-
-_REFUSED = object()
-RankLane.requests = {
-    do.__name__: do
-    for do in (
-        RankLane.hand,
-        RankLane.isend,
-        RankLane.irecv,
-        RankLane.wait,
-        RankLane.done,
-        RankLane.barrier,
-        RankLane.time,
-        RankLane.compute,
-        RankLane.shared,
-        RankLane.background,
-    )
-}

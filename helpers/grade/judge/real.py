@@ -8,7 +8,6 @@ from typing import Any
 from helpers.checks.compare import agree
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.spec import Case, Exercise, Observation
-from helpers.grade.judge.budgets import Clock
 from helpers.grade.judge.calls import observe_on_real_ranks
 from helpers.grade.judge.session import Session
 from helpers.grade.seen import HINTS, SEEN
@@ -17,10 +16,7 @@ _TRIES = 2  # a process may end for want of memory; a wrong answer is wrong twic
 
 
 def differs_on_real_ranks(
-    exercise: Exercise,
-    seen: Sequence[tuple[Case, Observation]],
-    session: Session,
-    clock: Clock,
+    exercise: Exercise, seen: Sequence[tuple[Case, Observation]], session: Session
 ) -> Observation | None:
     """What it does on real ranks, where that is not what it did on the virtual clock.
 
@@ -29,6 +25,7 @@ def differs_on_real_ranks(
     few = [each for each in seen if 2 <= each[0].ranks <= 5]
     if not few or not isinstance(exercise.drive, Ranked):
         return None
+    clock = session.clock
     if clock.hopeless:
         return Observation(trouble="not judged")
     case, virtual = few[0]

@@ -25,7 +25,8 @@ from helpers.grade.judge.notebook import Unreadable, outputs_and_texts
 from helpers.lessons.capstone.exercises.draw import figure_case
 from helpers.lessons.capstone.exercises.findings import case_of
 from helpers.lessons.capstone.exercises.predictions import EXERCISE as PREDICTIONS
-from helpers.lessons.capstone.experiments.logbook import MIME, broken
+from helpers.lessons.capstone.experiments.logbook import MIME, Logbook, broken
+from helpers.lessons.capstone.experiments.race import Table, tables
 from helpers.lessons.capstone.experiments.settings import CLOCK, RATES, SETTINGS, WAYS
 
 SEEDS = 5
@@ -41,7 +42,7 @@ _ALLOWED = re.compile(r"\b95\s?%")
 Observe = Callable[[Exercise, Case], Observation]
 Train = Callable[..., Any]
 Entry = Mapping[str, Any]
-Table = dict[str, list[float]]
+Tables = Mapping[str, tuple[Table, Table]]
 
 
 @dataclass
@@ -113,16 +114,24 @@ def _logbook(entries: list[Any], seed: int, train: Train | None) -> Points:
     if damaged:
         found.reasons.append(f"The logbook is damaged: {damaged}")
         return found
-    found.give(late_predictions(entries), "Predicted before anything was run.")
-    found.give(missing_runs(entries), "All ways ran on the same seeds in each setting.")
-    found.give(other_again(entries, seed, train), "Runs made again come out the same.")
+    book = _book(entries)
+    found.give(late_predictions(book), "Predicted before anything was run.")
+    found.give(missing_runs(book), "All ways ran on the same seeds in each setting.")
+    found.give(other_again(book, seed, train), "Runs made again come out the same.")
     return found
 
 
-def late_predictions(entries: Sequence[Entry]) -> str | None:
+def _book(entries: Sequence[Entry]) -> Logbook:
+    """The logbook without runs that are not whole."""
+    book = Logbook(None)
+    book.entries = [dict(e) for e in entries if e["kind"] != "run" or _whole(e)]
+    return book
+
+
+def late_predictions(book: Logbook) -> str | None:
     """Why the predictions are none: incomplete, or after a run."""
-    predicted = [e for e in entries if e["kind"] == "prediction"]
-    runs = [e["number"] for e in entries if e["kind"] in ("run", "search")]
+    predicted = book.of("prediction")
+    runs = [e["number"] for e in book.entries if e["kind"] in ("run", "search")]
     if not predicted:
         return "There is no prediction in the logbook."
     given = Observation(values=[predicted[0].get("given")])
@@ -135,15 +144,6 @@ def late_predictions(entries: Sequence[Entry]) -> str | None:
             f"{runs[0]}: what is predicted after the results is none."
         )
     return None
-
-
-def runs_of(entries: Sequence[Entry], setting: str) -> dict[tuple[str, int], Entry]:
-    """The last run of each way and seed in a setting, those that are whole."""
-    return {
-        (e["way"], e["seed"]): e
-        for e in entries
-        if e["kind"] == "run" and e.get("setting") == setting and _whole(e)
-    }
 
 
 def _whole(entry: Entry) -> bool:
@@ -165,21 +165,20 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
 
 
-def missing_runs(entries: Sequence[Entry]) -> str | None:
+def missing_runs(book: Logbook) -> str | None:
     """What was not run."""
     for setting in SETTINGS:
-        runs = runs_of(entries, setting)
-        seeds = {way: {seed for w, seed in runs if w == way} for way in WAYS}
-        for way in WAYS:
-            if not seeds[way]:
+        seeds = [{e["seed"] for e in book.of("run", setting=setting, way=way)} for way in WAYS]
+        for way, ran in zip(WAYS, seeds, strict=True):
+            if not ran:
                 return f"{way} did not run in the setting {setting}."
-        shared = set.intersection(*seeds.values())
+        shared = set.intersection(*seeds)
         if len(shared) < SEEDS:
             return f"In the setting {setting} all ways share {len(shared)} seeds, of {SEEDS} asked."
     return None
 
 
-def other_again(entries: Sequence[Entry], seed: int, train: Train | None) -> str | None:
+def other_again(book: Logbook, seed: int, train: Train | None) -> str | None:
     """Some runs on the clock, made again here: at the same seconds, with nearly the same errors.
 
     Not to the last bit: another processor adds in another order, and where the learning rate is
@@ -189,7 +188,8 @@ def other_again(entries: Sequence[Entry], seed: int, train: Train | None) -> str
 
     from helpers.lessons.capstone.experiments.ways import train as ours
 
-    runs = sorted(runs_of(entries, CLOCK.name).items())
+    last = {(e["way"], e["seed"]): e for e in book.of("run", setting=CLOCK.name)}
+    runs = sorted(last.items())
     if not runs:
         return "There is no run on the clock that could be made again."
     for number in np.random.default_rng(seed).permutation(len(runs))[:AGAIN]:
@@ -216,9 +216,11 @@ def _computed(
     observe: Observe,
 ) -> Points:
     found = Points()
-    tables = {name: tables_of(entries, name) for name in SETTINGS} if not broken(entries) else {}
-    found.give(_sentences(tables, outputs, observe), "The sentences fit the runs.")
-    found.give(_figures(tables, observe), "The figure fits the runs, with units and intervals.")
+    book = _book(entries) if not broken(entries) else Logbook(None)
+    held = {name: tables(book, name) for name in SETTINGS}
+    shown = " ".join(_text(outputs.get("report-findings", ())).split())
+    found.give(_sentences(held, shown, observe), "The sentences fit the runs.")
+    found.give(_figures(held, observe), "The figure fits the runs, with units and intervals.")
     open_ones = [name for name in TEXTS if not _written(texts.get(name, ""))]
     unwritten = f"Not written: {', '.join(open_ones)}." if open_ones else None
     found.give(unwritten, "The texts are written.")
@@ -226,57 +228,49 @@ def _computed(
     return found
 
 
-def tables_of(entries: Sequence[Entry], setting: str) -> tuple[Table, Table]:
-    """Seconds and ends by way, on the seeds that all ways share."""
-    runs = runs_of(entries, setting)
-    ways = [way for way in WAYS if any(w == way for w, _ in runs)]
-    seeds = [{seed for w, seed in runs if w == way} for way in ways]
-    shared = set.intersection(*seeds) if seeds else set()
-    times = {way: [_seconds(runs[way, s]) for s in sorted(shared)] for way in ways}
-    return times, {way: [float(runs[way, s]["end"]) for s in sorted(shared)] for way in ways}
+def _sentences(tables: Tables, shown: str, observe: Observe) -> str | None:
+    """Why the sentences do not fit. shown: the text of the cell that gives them."""
+    for name, (times, ends) in tables.items():
+        case = case_of(_named(name), times, ends) if _enough(times) else None
+        why, seen = _asked("18.5", case, f"{name} that sentences could be about", observe)
+        if why:
+            return why
+        for sentence in seen:
+            if " ".join(sentence.split()) not in shown:
+                return (
+                    f"In the setting {name} your function says {sentence!r} of the logbook's runs, "
+                    "and that does not stand in the notebook: run the report once more."
+                )
+    return None
 
 
-def _seconds(entry: Entry) -> float:
-    return math.inf if entry["seconds"] is None else float(entry["seconds"])
+def _figures(tables: Tables, observe: Observe) -> str | None:
+    """Why the figure does not fit."""
+    for name, (times, _) in tables.items():
+        case = figure_case(_named(name), times) if _enough(times) else None
+        why, _ = _asked("18.6", case, f"{name} that a figure could show", observe)
+        if why:
+            return why
+    return None
+
+
+def _named(setting: str) -> str:
+    return f"In your own runs in the setting {setting}"
 
 
 def _enough(table: Table) -> bool:
     return len(table) > 1 and all(len(numbers) > 1 for numbers in table.values())
 
 
-def _sentences(
-    tables: Mapping[str, tuple[Table, Table]],
-    outputs: Mapping[str, Sequence[Mapping[str, Any]]],
-    observe: Observe,
-) -> str | None:
-    exercise = find("18.5")
-    shown = " ".join(_text(outputs.get("report-findings", ())).split())
-    for name, (times, ends) in tables.items():
-        if not _enough(times):
-            return f"There are no runs in the setting {name} that sentences could be about."
-        case = case_of(f"In your own runs in the setting {name}", times, ends)
-        seen = observe(exercise, case)
-        if not is_right(exercise, case, seen):
-            return judge(exercise, case, seen).hint or "The sentences do not fit."
-        for sentence in seen.values[0]:
-            if " ".join(sentence.split()) not in shown:
-                return (
-                    f"In the setting {name} your function says {sentence!r} of the logbook's runs, "
-                    "and that does not stand in the notebook: run the report once more."
-                )
-    return None if tables else "There are no runs that sentences could be about."
-
-
-def _figures(tables: Mapping[str, tuple[Table, Table]], observe: Observe) -> str | None:
-    exercise = find("18.6")
-    for name, (times, _) in tables.items():
-        if not _enough(times):
-            return f"There are no runs in the setting {name} that a figure could show."
-        case = figure_case(f"In your own runs in the setting {name}", times)
-        seen = observe(exercise, case)
-        if not is_right(exercise, case, seen):
-            return judge(exercise, case, seen).hint or "The figure does not fit."
-    return None if tables else "There are no runs that a figure could show."
+def _asked(number: str, case: Case | None, which: str, observe: Observe) -> tuple[str, Any]:
+    """Why an exercise's function is not right in a case, "" where it is, and what it gives."""
+    if case is None:
+        return f"There are no runs in the setting {which}.", None
+    exercise = find(number)
+    seen = observe(exercise, case)
+    if is_right(exercise, case, seen):
+        return "", seen.values[0]
+    return judge(exercise, case, seen).hint or "That does not fit.", None
 
 
 def _text(outputs: Sequence[Mapping[str, Any]]) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from helpers.engine.own_time import Limit, Undecided
-from helpers.grade.judge.budgets import Budgets
-from helpers.grade.judge.channel import Channel, Violation
+from helpers.checks.encoding import Malformed
+from helpers.engine.own_time import Late, Limit, Undecided
+from helpers.grade.judge.budgets import Budgets, Clock
+from helpers.grade.judge.channel import OVER, Channel
 from helpers.grade.sandbox import Sandbox
-from helpers.grade.worker.frames import Closed, Late
 
 Fate = Literal["crashed", "time-out", "not judged"]
 
@@ -34,8 +34,8 @@ class State:
 class Session:
     """One submission in its sandboxes, rank r in sandbox r modulo their number.
 
-    crashes: how many processes it has ended or stalled. undecided: whether the machine was too busy
-    for its cells.
+    clock: of its time. crashes: how many processes it has ended or stalled. undecided: whether the
+    machine was too busy for its cells.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Session:
         budgets: Budgets,
     ) -> None:
         self._sandboxes, self._budgets = sandboxes, budgets
-        self._cells_left = 4 * budgets.cells
+        self.clock = Clock(budgets)
         self._cells = {"do": "cells", "cells": list(sources), "functions": list(functions)}
         self._functions = functions
         self._channels: list[Channel] = []
@@ -54,7 +54,6 @@ class Session:
         self._skip: dict[tuple[int, int], Fate] = {}
         self._at: tuple[int, int] | None = None
         self._states: dict[str, State] = {}
-        self._only: list[list[int]] | None = None
         self.crashes = 0
         self.undecided = False
 
@@ -66,8 +65,7 @@ class Session:
     def channels(self, ranks: int) -> list[Channel]:
         """Connections to so many processes, each of which has run the cells.
 
-        Empty where the cells end or stall every process. The first one finds out what the functions
-        need; the others are told, which saves each of them the search.
+        Empty where the cells end or stall every process. The first one finds out which.
         """
         if ranks > 1 and not self._channels:
             self.channels(1)
@@ -118,7 +116,7 @@ class Session:
         """Let these processes run the cells, all at once; how that ended, None for well."""
         if not channels:
             return None
-        seconds = min(self._budgets.cells, self._cells_left)
+        seconds = min(self._budgets.cells, self.clock.cells)
         self._at = None
         limits = []
         try:
@@ -126,7 +124,7 @@ class Session:
                 channel.begin(seconds)
                 limits.append(channel.limit)
                 skip = [list(at) for at in self._skip]
-                channel.send({**self._cells, "skip": skip, "only": self._only})
+                channel.send({**self._cells, "skip": skip})
             for channel in channels:
                 states = self._run_cells(channel)
                 self._states = self._states or states
@@ -134,26 +132,25 @@ class Session:
             return "not judged"
         except Late:
             return "time-out"
-        except (Closed, Violation):
+        except OVER:
             return "crashed"
         finally:
-            self._cells_left -= max(limit.look() for limit in limits)
+            self.clock.cells -= max(limit.look() for limit in limits)
         return None
 
     def _run_cells(self, channel: Channel) -> dict[str, State]:
         whole = channel.limit
         while True:
             left = whole.seconds - whole.taken
-            channel.limit = Limit(channel.own, min(left, self._budgets.step))
-            message = channel.read("at", "cells")
-            if "cells" in message:
-                self._only = [list(_place(at)) for at in _list(message.get("chosen"))]
-                return self._read_states(message["cells"])
-            self._at = _place(message["at"])
+            channel.left.limit = Limit(channel.own, min(left, self._budgets.step))
+            op, args = channel.request()
+            if op == "end" and len(args) == 1:
+                return self._read_states(args[0])
+            self._at = _place(args)
 
     def _read_states(self, said: Any) -> dict[str, State]:
         if type(said) is not dict or set(said) != set(self._functions):
-            raise Violation("no states")
+            raise Malformed("no states")
         return {name: self._read_state(said[name]) for name in self._functions}
 
     def _read_state(self, said: Any) -> State:
@@ -161,20 +158,14 @@ class Session:
             return State(said)  # type: ignore[arg-type]
         kinds = list(map(type, said)) if type(said) is list else []
         if kinds != [str, str, int, int]:
-            raise Violation("no state")
+            raise Malformed("no state")
         kind, text, cell, line = said
         if kind == "skipped" and (cell, line) in self._skip:
             return State(self._skip[cell, line], cell + 1)
         return State("failed", cell + 1, max(line, 0), kind[:80], text[:2000])
 
 
-def _list(said: Any) -> list[Any]:
-    if type(said) is not list or len(said) > 100_000:
-        raise Violation("no list")
-    return said
-
-
 def _place(at: Any) -> tuple[int, int]:
     if type(at) is not list or list(map(type, at)) != [int, int]:
-        raise Violation("no place")
+        raise Malformed("no place")
     return at[0], at[1]

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from helpers.grade.sandbox import cores
 from helpers.grade.sandbox.limits import Limits
 from helpers.grade.sandbox.visible import PACKAGE
 
@@ -95,7 +94,7 @@ def zygote(
     may be written to. frameworks: what it loads. folder: what it removes when it ends.
     """
     told: dict[str, Any] = {"fd": control, "limits": limits, "scratch": scratch, "folder": folder}
-    told |= {"frameworks": frameworks, "cores": cores.own()}
+    told["frameworks"] = frameworks
     return [sys.executable, "-P", "-s", "-m", "helpers.grade.worker.zygote", json.dumps(told)]
 
 

@@ -1,8 +1,7 @@
 """Whose a sandbox is, how much a submission may use, and a look now and then at what it takes.
 
 The kernel limits one process. What all of a sandbox's processes take together, or hold in shared
-memory, only somebody outside can add up; where it is too much, the sandbox is ended. And where many
-threads of one sandbox run at the same time, the other sandboxes go first.
+memory, only somebody outside can add up; where it is too much, the sandbox is ended.
 """
 
 from __future__ import annotations
@@ -11,15 +10,19 @@ import contextlib
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import psutil
 
 from helpers.engine.own_time import descendants
 from helpers.grade.grades import Mode
+
+if TYPE_CHECKING:
+    from helpers.grade.sandbox.sandbox import Sandbox
 
 _MIB = 2**20
 # From Linux 5.14 on, processes are counted by user namespace; before, by user.
@@ -88,6 +91,17 @@ def _others(uid: int) -> int:
     return count
 
 
+def stay_on_one(number: int) -> None:
+    """Keep this process, a slot of that number, and its sandboxes on one core. On Linux.
+
+    One of a submission's ranks runs at a time. On one core, handing on from rank to judge to rank
+    takes a quarter less of a processor's time than across cores.
+    """
+    if sys.platform == "linux":
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[number % len(cores)]})
+
+
 FIRST_UID = 61000  # where root grades, sandbox number n is user 61000 + n
 
 
@@ -97,41 +111,20 @@ def user_of(number: int, mode: Mode) -> int:
     return FIRST_UID + number if own == 0 and mode == "bubblewrap" else own
 
 
-def is_its_own(uid: int) -> bool:
-    """Whether no other process should be that user's."""
-    return uid != os.getuid()
-
-
 _LOOK_SECONDS = 0.05
-_CROWD = 8  # threads that run at the same time; more than these go last
-_LAST = 19
 _FAR = 2  # limits
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-
-
-class Watched(Protocol):
-    """A sandbox, as far as somebody outside looks at it."""
-
-    limits: Limits
-    mode: Mode
-
-    @property
-    def pid(self) -> int | None:
-        """Of its first process."""
-
-    def overdone(self, trouble: str) -> None:
-        """End it, and say why."""
 
 
 class Watch:
     """Looks at the sandboxes that have a child, in a thread of its own."""
 
     def __init__(self) -> None:
-        self._sandboxes: set[Watched] = set()
+        self._sandboxes: set[Sandbox] = set()
         self._changed = threading.Condition()
         self._owner = 0
 
-    def add(self, sandbox: Watched) -> None:
+    def add(self, sandbox: Sandbox) -> None:
         """Look at this sandbox from now on."""
         with self._changed:
             self._sandboxes.add(sandbox)
@@ -140,7 +133,7 @@ class Watch:
                 self._owner = os.getpid()
                 threading.Thread(target=self._work, name="memory watch", daemon=True).start()
 
-    def remove(self, sandbox: Watched) -> None:
+    def remove(self, sandbox: Sandbox) -> None:
         """Look at this sandbox no longer."""
         with self._changed:
             self._sandboxes.discard(sandbox)
@@ -154,46 +147,25 @@ class Watch:
                     self._look(sandbox)
             time.sleep(_LOOK_SECONDS)
 
-    def _look(self, sandbox: Watched) -> None:
+    def _look(self, sandbox: Sandbox) -> None:
         """End a sandbox that takes too much. It cannot be stopped or started meanwhile."""
-        pids = inside(sandbox)
-        if too_much_memory(pids, sandbox.limits.memory):
-            sandbox.overdone("memory")
-        elif sandbox.mode != "none" and names_in_scratch(pids[:1]) > sandbox.limits.names:
-            sandbox.overdone("files")
-        elif sandbox.mode != "none" and sockets_of(pids[:1]) > sandbox.limits.sockets:
-            sandbox.overdone("memory")
-        elif crowded(threads := [t for pid in pids[1:] for t in threads_of(pid)]):
-            for thread in threads:
-                with contextlib.suppress(OSError):
-                    os.setpriority(os.PRIO_PROCESS, int(os.path.basename(thread)), _LAST)
+        pids, limits = inside(sandbox), sandbox.limits
+        first = pids[0] if pids and sandbox.mode != "none" else 0
+        if too_much_memory(pids, limits.memory):
+            sandbox.overdone("too much memory")
+        elif first and names_in_scratch(first) > limits.names:
+            sandbox.overdone("too many files")
+        elif first and sockets_of(first) > limits.sockets:
+            sandbox.overdone("too many sockets")
 
 
 WATCH = Watch()
 
 
-def inside(sandbox: Watched) -> list[int]:
+def inside(sandbox: Sandbox) -> list[int]:
     """The processes of a sandbox, by their numbers outside, the zygote first."""
     pids = descendants(sandbox.pid) if sandbox.pid is not None else []
     return pids[1:] if sandbox.mode == "bubblewrap" else pids
-
-
-def threads_of(pid: int) -> list[str]:
-    """The folders of a process's threads; [] where it is gone."""
-    with contextlib.suppress(OSError):
-        return [f"/proc/{pid}/task/{number}" for number in os.listdir(f"/proc/{pid}/task")]
-    return []
-
-
-def crowded(threads: list[str]) -> bool:
-    """Whether more of these run, or want to, than one submission needs."""
-    return len(threads) > _CROWD and sum(map(_runs, threads)) > _CROWD
-
-
-def _runs(thread: str) -> bool:
-    with contextlib.suppress(OSError), open(f"{thread}/stat", "rb") as file:
-        return file.read().rpartition(b")")[2].split()[0] == b"R"
-    return False
 
 
 def too_much_memory(pids: list[int], limit: int) -> bool:
@@ -235,25 +207,23 @@ def _share(pid: int) -> int:
     return 0
 
 
-def sockets_of(pids: list[int]) -> int:
-    """How many sockets there are in the network of a sandbox's process.
+def sockets_of(pid: int) -> int:
+    """How many sockets there are in the network of a process.
 
     What waits in them to be read is memory that counts for no process.
     """
-    for pid in pids:
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/net/sockstat", "rb") as file:
-            return int(file.readline().split()[-1])
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/net/sockstat", "rb") as file:
+        return int(file.readline().split()[-1])
     return 0
 
 
-def names_in_scratch(pids: list[int]) -> int:
-    """How many files and folders there are in the scratch folders of a sandbox's process."""
+def names_in_scratch(pid: int) -> int:
+    """How many files and folders there are in the scratch folders of a process."""
     count = 0
-    for pid in pids:
-        for folder in ("tmp", "dev/shm"):
-            with contextlib.suppress(OSError):
-                state = os.statvfs(f"/proc/{pid}/root/{folder}")
-                count += state.f_files - state.f_ffree
+    for folder in ("tmp", "dev/shm"):
+        with contextlib.suppress(OSError):
+            state = os.statvfs(f"/proc/{pid}/root/{folder}")
+            count += state.f_files - state.f_ffree
     return count
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from helpers.grade.grades import Mode
-from helpers.grade.sandbox import cores, seccomp
+from helpers.grade.sandbox import seccomp
 from helpers.grade.sandbox.command import SCRATCH, Command, SandboxError, bare, sandboxed, zygote
 from helpers.grade.sandbox.limits import (
     LIMITS,
@@ -22,7 +22,6 @@ from helpers.grade.sandbox.limits import (
     Limits,
     counted_by_namespace,
     inside,
-    is_its_own,
     kill_sandbox,
     kill_tree,
     user_of,
@@ -53,17 +52,16 @@ class Running:
             with theirs:
                 command, environment, cwd = self._command(lesson, limits, uid, theirs.fileno())
                 try:
-                    with cores.all_of_them():
-                        self.process = subprocess.Popen(
-                            command.words,
-                            pass_fds=[theirs.fileno(), *command.fds],
-                            stdin=subprocess.DEVNULL,
-                            stdout=subprocess.DEVNULL,
-                            stderr=self._errors,
-                            cwd=cwd,
-                            env=environment,
-                            start_new_session=True,
-                        )
+                    self.process = subprocess.Popen(
+                        command.words,
+                        pass_fds=[theirs.fileno(), *command.fds],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=self._errors,
+                        cwd=cwd,
+                        env=environment,
+                        start_new_session=True,
+                    )
                 finally:
                     command.close()
         except BaseException:
@@ -80,7 +78,7 @@ class Running:
             resources = limits.of_process(uid, counted_alone=False)
             program = zygote(control, resources, [scratch], frameworks(lesson), self.folder)
             return Command(program), environment, scratch
-        alone = is_its_own(uid) or counted_by_namespace()
+        alone = uid != os.getuid() or counted_by_namespace()
         program = zygote(control, limits.of_process(uid, alone), SCRATCH, frameworks(lesson))
         return sandboxed(program, files, limits, uid, seccomp.program()), None, "/"
 
@@ -90,16 +88,13 @@ class Running:
             return
         self._control.settimeout(_START_SECONDS)
         try:
-            self._is_ready = bool(json.loads(self._control.recv(_MESSAGE))["ready"])
-        except (OSError, ValueError, KeyError):
-            self._is_ready = False
-        if not self._is_ready:
-            self._kill()
+            self._is_ready = json.loads(self._control.recv(_MESSAGE))["ready"]
+        except (OSError, ValueError):
             self._errors.seek(0)
             said = self._errors.read().decode(errors="replace").strip().splitlines()
             raise SandboxError(
                 f"The sandbox does not start: {said[-1] if said else 'it says nothing.'}"
-            )
+            ) from None
 
     def ask(self, request: dict[str, Any], *fds: int) -> dict[str, Any]:
         """A request to the zygote and its answer. Raises OSError, ValueError where it is gone."""
@@ -115,15 +110,12 @@ class Running:
 
     def end(self) -> None:
         """End everything in it, and return when it is gone."""
-        self._kill()
-        self._close()
-
-    def _kill(self) -> None:
         self.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_END_SECONDS)
         self.process.kill()
         self.process.wait()
+        self._close()
 
     def _close(self) -> None:
         self._control.close()
@@ -136,12 +128,12 @@ class Running:
 class Child:
     """A submission's process. socket: the judge's end. pid: its number inside the sandbox.
 
-    generation: which start of the sandbox it belongs to.
+    running: the start of the sandbox that it belongs to.
     """
 
     socket: socket.socket
     pid: int
-    generation: int
+    running: Running
     sandbox: Sandbox
 
     def processes(self) -> list[int]:
@@ -153,18 +145,15 @@ class Sandbox:
     """One sandbox; started where it is first needed, and again where it was thrown away.
 
     number: no other sandbox of this machine has it. Use it in the main thread of a process: with
-    that thread, it ends. trouble: why the sandbox of the last child was ended from here: "memory",
-    "files" (too many of them), "dirty" or "gone"; "" where it was not. why: what was not as it was
-    before, where it is "dirty". starts: how often it was started.
+    that thread, it ends. why: why the sandbox of the last child was thrown away, such as "a file is
+    left"; "" where it was not.
     """
 
     def __init__(
         self, number: int, lesson: str, mode: Mode = "bubblewrap", limits: Limits = LIMITS
     ) -> None:
         self.number, self.lesson, self.mode, self.limits = number, lesson, mode, limits
-        self.trouble = ""
         self.why = ""
-        self.starts = 0
         self._running: Running | None = None
         self._children: set[int] = set()
         self._owner = os.getpid()
@@ -175,7 +164,7 @@ class Sandbox:
         """The process, outside, with which everything in it ends; None where it does not run."""
         return self._running.process.pid if self._running is not None else None
 
-    def prepare(self) -> None:
+    def prepare(self) -> Running:
         """Begin to start it where it does not run; nothing waits for that before `fork` does.
 
         Raises SandboxError where that cannot even begin.
@@ -183,31 +172,29 @@ class Sandbox:
         if self._running is None:
             uid = user_of(self.number, self.mode)
             self._running = Running(self.lesson, self.mode, self.limits, uid)
-            self.starts += 1
+        return self._running
 
     def fork(self) -> Child:
         """A new child. Raises SandboxError where the sandbox does not start."""
-        self.why = ""
         for _ in range(2):
-            self.prepare()
-            assert self._running is not None
+            running = self.prepare()
             try:
-                self._running.ready()
+                running.ready()
             except SandboxError:
                 self.stop()
                 raise
             ours, theirs = socket.socketpair()
             try:
                 with theirs:
-                    pid = self._running.ask({"do": "fork"}, theirs.fileno())["pid"]
+                    pid = running.ask({"do": "fork"}, theirs.fileno())["pid"]
             except (OSError, ValueError, KeyError):  # somebody ended it between two submissions
                 ours.close()
                 self.stop()
                 continue
-            self.trouble = ""
+            self.why = ""
             self._children.add(pid)
             WATCH.add(self)
-            return Child(ours, pid, self.starts, self)
+            return Child(ours, pid, running, self)
         raise SandboxError(
             "The sandbox ends as soon as it has started. Was memory short? `./course doctor` says "
             "what this machine has."
@@ -219,18 +206,16 @@ class Sandbox:
         A new one then begins to start, for the next child.
         """
         child.socket.close()
-        if self._running is None or child.generation != self.starts:
+        if child.running is not self._running:
             return
         self._children.discard(child.pid)
         try:
-            self.why = self._running.ask({"do": "end", "pid": child.pid})["dirty"]
+            self.why = self.why or child.running.ask({"do": "end", "pid": child.pid})["dirty"]
         except (OSError, ValueError, KeyError):
-            self.trouble = self.trouble or "gone"
+            self.why = self.why or "it is gone"
         if not self._children:
             WATCH.remove(self)
         if self.why:
-            self.trouble = self.trouble or "dirty"
-        if self.trouble:
             self.stop()
             self.prepare()
 
@@ -242,8 +227,8 @@ class Sandbox:
         if running is not None and self._owner == os.getpid():
             running.end()
 
-    def overdone(self, trouble: str) -> None:
+    def overdone(self, why: str) -> None:
         """End everything in it, because of this; from any thread."""
-        self.trouble = trouble
+        self.why = why
         if self._running is not None:
             self._running.kill()

@@ -2,7 +2,8 @@
 
 It refuses what a rank never needs, so that a fault in a rarely used part of the kernel is out of
 reach, and what could change another process of the same user or outlive the caller. Everything
-else is allowed: the namespaces hold the rest. Calls have numbers, as (x86_64, aarch64), None where
+else is allowed: the namespaces hold the rest, and what needs a right, such as mounting, nobody in a
+sandbox may. Calls have numbers, as (x86_64, aarch64), None where
 there is no such call; source: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and
 include/uapi/asm-generic/unistd.h.
 """
@@ -28,7 +29,7 @@ _NEW_NAMESPACES = 0x7E020000  # all CLONE_NEW flags that clone takes
 _PRIO_PROCESS, _IOPRIO_PROCESS = 0, 1
 
 # Refused whatever the arguments: ways into other processes, memory and objects that outlive a
-# process or are not counted, new namespaces and mounts, the kernel's rarely used corners.
+# process or are not counted, new namespaces, the kernel's rarely used corners.
 REFUSED: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -63,48 +64,13 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "perf_event_open": (298, 241),
     "unshare": (272, 97),
     "setns": (308, 268),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "open_tree": (428, 428),
-    "open_tree_attr": (467, 467),
-    "move_mount": (429, 429),
-    "fsopen": (430, 430),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fspick": (433, 433),
-    "mount_setattr": (442, 442),
-    "swapon": (167, 224),
-    "swapoff": (168, 225),
-    "reboot": (169, 142),
-    "kexec_load": (246, 104),
-    "kexec_file_load": (320, 294),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-    "delete_module": (176, 106),
-    "acct": (163, 89),
-    "quotactl": (179, 60),
-    "quotactl_fd": (443, 443),
     "syslog": (103, 116),
-    "settimeofday": (164, 170),
-    "clock_settime": (227, 112),
-    "adjtimex": (159, 171),
-    "clock_adjtime": (305, 266),
-    "sethostname": (170, 161),
-    "setdomainname": (171, 162),
-    "iopl": (172, None),
-    "ioperm": (173, None),
     "modify_ldt": (154, None),
-    "lookup_dcookie": (212, 18),
-    "vhangup": (153, 58),
     "name_to_handle_at": (303, 264),
-    "open_by_handle_at": (304, 265),
     "fanotify_init": (300, 262),
     "fanotify_mark": (301, 263),
     "move_pages": (279, 239),
     "migrate_pages": (256, 238),
-    "nfsservctl": (180, 42),
     "uselib": (134, None),
 }
 

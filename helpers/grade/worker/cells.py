@@ -53,17 +53,11 @@ class Notebook:
     broken: list[tuple[int, str, str]]
 
 
-def read(
-    cells: Sequence[str],
-    before: Callable[[int], None] = lambda cell: None,
-    only: Sequence[Sequence[int]] | None = None,
-) -> Notebook:
+def read(cells: Sequence[str], before: Callable[[int], None] = lambda cell: None) -> Notebook:
     """Split cells into statements; a cell that does not parse is noted with its text and fault.
 
-    before: told each cell's number before it is read. only: the statements that are wanted, as
-    (cell, index in the cell); None for all.
+    before: told each cell's number before it is read.
     """
-    wanted = None if only is None else {(cell, index) for cell, index in only}
     found: list[Statement] = []
     broken: list[tuple[int, str, str]] = []
     for number, source in enumerate(cells):
@@ -71,12 +65,10 @@ def read(
             continue
         before(number)
         try:
-            made = [
+            found += [
                 _statement(len(found) + index, number, index, node)
                 for index, node in enumerate(_parsed(source))
-                if wanted is None or (number, index) in wanted
             ]
-            found += made
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None)
             where = f" at line {line}" if line else ""

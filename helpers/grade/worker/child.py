@@ -72,27 +72,26 @@ class Child:
 
     def answer(self, message: dict[str, Any]) -> None:
         """Do what a message asks for and say how it went."""
+        line = Line(self.frames)
         if message["do"] == "cells":
-            self._cells(message)
-            return
-        line = Line(self.frames, message["call"])
-        do = {"call": self._call, "rank": self._rank, "look": self._look, "real": self._real}
-        line.over(as_data(do[message["do"]](message, line)))
+            line.over(self._cells(message, line))
+        else:
+            do = {"call": self._call, "rank": self._rank, "look": self._look, "real": self._real}
+            line.over(as_data(do[message["do"]](message, line)))
 
-    def _cells(self, message: dict[str, Any]) -> None:
+    def _cells(self, message: dict[str, Any], line: Line) -> dict[str, Any]:
         """Run what the functions need; say before each step which one it is.
 
         skip: what ended an earlier process, (cell, statement) or (cell, -1) for reading a cell.
-        only: what the functions need, where another process has found that out.
         """
-        submission = Submission(
-            self.names,
-            message["functions"],
-            set(map(tuple, message["skip"])),
-            lambda *at: self.frames.send({"at": at}),
-        )
-        states, chosen = submission.run(message["cells"], message["only"])
-        self.frames.send({"cells": states, "chosen": chosen})
+
+        def tell(*at: int) -> None:
+            line.tell("at", *at)
+            line.flush()
+
+        skip = set(map(tuple, message["skip"]))
+        submission = Submission(self.names, message["functions"], skip, tell)
+        return submission.run(message["cells"])
 
     def _call(self, message: dict[str, Any], line: Line) -> Observation:
         """An ordinary function, or the building of a graph: the driver's observation."""

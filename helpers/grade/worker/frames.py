@@ -9,13 +9,14 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from helpers.checks.encoding import Malformed, loads
-from helpers.engine.own_time import LOOK_SECONDS, Late, Limit
+from helpers.engine.own_time import LOOK_SECONDS, Limit
 
 MAX_FRAME = 96 * 2**20
+MOST_FDS = 64  # in one message
 _HEAD = struct.Struct(">I")
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
@@ -36,72 +37,42 @@ class Frames:
         self.socket, self.limit, self.takes_fds = sock, limit, takes_fds
         self.received: list[int] = []
         self.last = 0
-        self._buffer, self._queued = bytearray(), bytearray()
+        self._buffer = bytearray()
         # How long was waited for the other side since it was looked at, and at which look that was.
         self._waited = self._looked = 0.0
 
-    def queue(self, message: Any) -> None:
-        """Send a message together with the next one."""
-        body = _ENCODER.encode(message).encode()
-        self._queued += _HEAD.pack(len(body)) + body
-
-    def send(self, message: Any, fds: tuple[int, ...] = (), limit: Limit | None = None) -> None:
-        """Send one message. Raises Closed where nobody is there, Late where it is not taken."""
-        self.queue(message)
-        self.flush(fds, limit)
-
-    @property
-    def queued(self) -> int:
-        """Bytes that wait to be sent."""
-        return len(self._queued)
-
-    def flush(self, fds: tuple[int, ...] = (), limit: Limit | None = None) -> None:
-        """Send what is queued. Raises as `send`."""
-        data, self._queued = memoryview(self._queued), bytearray()
+    def send(self, *messages: Any, fds: tuple[int, ...] = (), limit: Limit | None = None) -> None:
+        """Send messages. Raises Closed where nobody is there, Late where they are not taken."""
+        bodies = [_ENCODER.encode(message).encode() for message in messages]
+        data = memoryview(b"".join(_HEAD.pack(len(body)) + body for body in bodies))
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         while data:
-            try:
-                with self._wait(limit):
-                    data = data[self.socket.sendmsg([data], ancillary) :]
+            with self._wait(limit):
+                data = data[self.socket.sendmsg([data], ancillary) :]
                 ancillary = []
-            except Late:
-                raise
-            except TimeoutError:  # nobody has taken anything yet
-                continue
-            except OSError:
-                raise Closed from None
 
     def read(self, limit: Limit | None = None) -> Any:
         """The next message. limit: of who is to send it. Raises Closed, Late, Malformed."""
-        while len(self._buffer) < _HEAD.size:
-            self._fill(limit)
-        (length,) = _HEAD.unpack_from(self._buffer)
-        if length > self.limit:
+        (self.last,) = _HEAD.unpack(self._take(_HEAD.size, limit))
+        if self.last > self.limit:
             raise Malformed("a message is too long")
-        while len(self._buffer) < _HEAD.size + length:
-            self._fill(limit)
-        body, self.last = bytes(self._buffer[_HEAD.size : _HEAD.size + length]), length
-        del self._buffer[: _HEAD.size + length]
-        return loads(body)
+        return loads(self._take(self.last, limit))
 
-    def _fill(self, limit: Limit | None) -> None:
-        """Take what has come, or what comes within a moment."""
-        try:
+    def _take(self, count: int, limit: Limit | None) -> bytes:
+        """So many bytes of what has come, or comes."""
+        while len(self._buffer) < count:
             with self._wait(limit):
                 if self.takes_fds:
-                    data, fds, _, _ = socket.recv_fds(self.socket, 1 << 20, 16)
+                    data, fds, _, _ = socket.recv_fds(self.socket, 1 << 20, MOST_FDS)
                     self.received += fds
                 else:
                     data = self.socket.recv(1 << 20)
-        except Late:
-            raise
-        except TimeoutError:
-            return
-        except OSError:
-            raise Closed from None
-        if not data:
-            raise Closed
-        self._buffer += data
+                if not data:
+                    raise Closed
+                self._buffer += data
+        taken = bytes(self._buffer[:count])
+        del self._buffer[:count]
+        return taken
 
     @contextmanager
     def _wait(self, limit: Limit | None) -> Iterator[None]:
@@ -116,12 +87,25 @@ class Frames:
         begun = time.monotonic()
         try:
             yield
+        except TimeoutError:  # nothing has come, or was taken, in this moment
+            pass
+        except OSError:
+            raise Closed from None
         finally:
             self._waited += time.monotonic() - begun
 
+    def take_fd(self) -> int:
+        """The first descriptor that has come and was not taken."""
+        return self.received.pop(0)
+
     def close(self) -> None:
-        """Close the socket and what came and was not taken."""
+        """Close the socket, for who waits at it too, and what came and was not taken."""
+        with suppress(OSError):  # the other side is gone
+            self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
-        for fd in self.received:
-            os.close(fd)
-        self.received.clear()
+        self.drop()
+
+    def drop(self) -> None:
+        """Close what came and was not taken."""
+        while self.received:
+            os.close(self.received.pop())

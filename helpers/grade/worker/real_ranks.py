@@ -10,20 +10,18 @@ import contextlib
 import os
 import signal
 import socket
-import sys
-import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
+
+import psutil
 
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.spec import Observation
+from helpers.engine import launch
 from helpers.engine.errors import Deadlock, RankFailed, RunError, RunTimeout
 from helpers.engine.family import adopt_orphans, end_descendants
-from helpers.engine.launch import Client, Server, environment
-from helpers.engine.plan import Plan
-from helpers.engine.processes import LocalRun, pack_function
-from helpers.engine.trace import Results
+from helpers.engine.processes import run_processes
 
 
 def run_on_real_ranks(
@@ -31,76 +29,34 @@ def run_on_real_ranks(
     fn: Function,
     args: Sequence[tuple[Any, ...]],
     timeout: float,
-    transport: str = "shared memory",
     hosts: Sequence[int] | None = None,
 ) -> Observation:
     """Observe `fn` on one real rank for each of `args`, the ranks' own arguments.
 
-    timeout: seconds of the whole run. transport: "shared memory" or "sockets" (gloo's). hosts: what
-    each rank is told of where it is; they are all on this machine. `values` are plain, in rank
-    order; where a rank went wrong, the observation says so instead. Nothing of the run is left.
-    Call it in the main thread.
+    timeout: seconds of the whole run. hosts: what each rank is told of where it is; they are all on
+    this machine. `values` are plain, in rank order; where a rank went wrong, the observation says
+    so instead. Nothing of the run is left. Call it in the main thread.
     """
     if args and (trouble := drive.wrong_signature(fn, args[0])):
         return trouble
+    client = launch._clients[os.getpid(), "torch", False] = ForkedClient()
     try:
-        results = _run(drive, fn, args, timeout, transport, hosts)
+        given = drive, fn, list(args), hosts
+        found = run_processes(_on_rank, given, ranks=len(args), timeout=timeout, show=False)
+        return Observation(values=list(found))
     except RankFailed as error:
-        undone = error.kind == "NotImplementedError" and "is not done yet" in error.message
-        return Observation(
-            trouble="not done" if undone else "failed",
-            kind=error.kind,
-            text=error.message,
-            rank=error.rank,
-        )
+        if error.kind == "NotImplementedError" and "is not done yet" in error.message:
+            return Observation(trouble="not done", text=error.message)
+        return Observation(trouble="failed", kind=error.kind, text=error.message)
     except Deadlock as error:
-        return Observation(trouble="deadlock", text=str(error), waiting=dict(error.waiting))
+        return Observation(trouble="deadlock", text=str(error))
     except RunTimeout as error:
-        return Observation(trouble="timeout", text=error.report, rank=error.rank)
+        return Observation(trouble="timeout", text=error.report)
     except RunError as error:
-        return Observation(trouble="died", text=error.report, rank=error.rank)
+        return Observation(trouble="died", text=error.report)
     except TypeError as error:  # what cannot be sent to ranks
         return Observation(trouble="failed", kind="TypeError", text=str(error))
-    stats = results.stats
-    return Observation(
-        values=list(results),
-        bytes=list(stats.bytes),
-        messages=list(stats.messages),
-        seconds=list(stats.seconds),
-    )
-
-
-def _run(
-    drive: Ranked,
-    fn: Function,
-    args: Sequence[tuple[Any, ...]],
-    timeout: float,
-    transport: str,
-    hosts: Sequence[int] | None,
-) -> Results:
-    parcel = pack_function(_on_rank, (drive, fn, list(args), hosts))
-    client = ForkedClient()
-    try:
-        plan = Plan(
-            size=len(args),
-            framework="torch",
-            transport=transport,
-            device="cpu",
-            threads=1,
-            timeout=timeout,
-            environment=environment(()),
-            path=list(sys.path),
-            folder=os.getcwd(),
-            head=parcel.head,
-        )
-        run = LocalRun(client, plan, parcel, show=False)
-        try:
-            run.finish()
-            return run.results()
-        finally:
-            run.close()
     finally:
-        parcel.close()
         client.destroy()
 
 
@@ -115,41 +71,23 @@ def _on_rank(
     return drive.on_rank(fn, comm, args[comm.rank])
 
 
-class Forked:
+class Forked(psutil.Process):
     """A forked process, asked as one of the subprocess module."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self._code: int | None = None
 
     def poll(self) -> int | None:
         """Its exit code; None while it runs."""
-        return self._collect(os.WNOHANG)
-
-    def wait(self) -> int | None:
-        """Its exit code, once it has ended."""
-        return self._collect(0)
-
-    def _collect(self, flags: int) -> int | None:
-        if self._code is None:
-            try:
-                pid, status = os.waitpid(self.pid, flags)
-            except ChildProcessError:  # somebody else has collected it
-                self._code = 0
-            else:
-                self._code = os.waitstatus_to_exitcode(status) if pid else None
-        return self._code
+        with contextlib.suppress(psutil.TimeoutExpired):
+            return self.wait(0) or 0
+        return None
 
 
-class ForkedClient(Client):
+class ForkedClient(launch.Client):
     """The engine's client, of a server that is a fork of this process."""
 
     process: Forked  # type: ignore[assignment]
 
     def __init__(self) -> None:
-        self.framework = "torch"
-        self.lock = threading.Lock()
-        self.owner = os.getpid()
+        super().__init__("torch")
         self.socket, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
@@ -166,7 +104,7 @@ def _serve(client: socket.socket) -> NoReturn:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         adopt_orphans()
-        server = Server(client)
+        server = launch.Server(client)
         with contextlib.suppress(EOFError, ConnectionError):
             server.serve()
     finally:

@@ -8,10 +8,12 @@ no other rank runs, so a run here is as deterministic as on the virtual clock it
 from __future__ import annotations
 
 import builtins
+import contextlib
 import math
 import mmap
 import os
 import queue
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,10 +24,9 @@ from helpers.checks.drives.values import plain, tensors
 from helpers.checks.encoding import decode, encode
 from helpers.engine import tensors as wire
 from helpers.engine.comm import Comm
-from helpers.grade.worker.frames import Frames
+from helpers.grade.worker.frames import Closed, Frames
 
-_FLUSH = 2**20
-_BEHIND = "communication"  # the name of a rank's other thread
+_TOGETHER = 64  # messages
 
 
 def raised(kind: str, text: str) -> Exception:
@@ -37,102 +38,88 @@ def raised(kind: str, text: str) -> Exception:
 
 
 class Line:
-    """The connection to the judge during one call, shared by a rank's two threads.
+    """One thread's connection to the judge during a call.
 
-    A message names its call and its lane: 0 for the rank's own thread, 1 for its communication
-    thread. Until there is one, the rank's own thread reads; then a thread of its own does.
     ahead: whether the rank may go on while the judge still plays what it has said. What it does
     then shows to nobody, as long as it shares no memory and has no second thread.
     """
 
-    def __init__(self, frames: Frames, call: int) -> None:
-        self.frames, self.call, self.ahead = frames, call, True
-        self._answers: dict[int, queue.SimpleQueue[Any]] = {}
+    def __init__(self, frames: Frames) -> None:
+        self.frames, self.ahead = frames, True
+        self._said: list[dict[str, Any]] = []
         self._ended = False
-        self._writing = threading.Lock()
 
-    def tell(self, lane: int, op: str, *args: Any) -> None:
+    def tell(self, op: str, *args: Any) -> None:
         """Say something; it goes out with the next `flush`, or where much has come together."""
-        with self._writing:
-            if self._ended:
-                raise RuntimeError("This call is over.")
-            if self._answers and lane not in self._answers:
-                self._answers[lane] = queue.SimpleQueue()
-            self.frames.queue({"call": self.call, "lane": lane, "op": op, "args": list(args)})
-            if self.frames.queued > _FLUSH:
-                self.frames.flush()
+        if self._ended:
+            raise RuntimeError("This call is over.")
+        self._said.append({"op": op, "args": list(args)})
+        if len(self._said) >= _TOGETHER:
+            self.flush()
 
     def flush(self) -> None:
         """Send what was said: until the judge answers, no other rank moves anyway."""
-        with self._writing:
-            self.frames.flush()
+        said, self._said = self._said, []
+        self.frames.send(*said)
 
-    def answer(self, lane: int) -> Any:
-        """The judge's answer to what was said last. Raises what the judge's comm raised."""
+    def answer(self) -> Any:
+        """The judge's answer to what was said last. Raises what the judge's side raised."""
         self.flush()
-        answer = self.next(lane)
+        answer = self.frames.read()
         if "error" in answer:
             raise raised(*answer["error"])
-        return answer.get("value")
+        return answer["value"]
 
-    def next(self, lane: int) -> Any:
-        """The next message for a lane."""
-        if self._answers:
-            return self._answers[lane].get()
-        return self.frames.read()
+    def over(self, *seen: Any) -> None:
+        """The call has returned: say what was seen."""
+        self.tell("end", *seen)
+        self.flush()
+        self._ended = True
+        self.frames.drop()
 
-    def share(self) -> None:
-        """From now on two threads wait for messages."""
-        if not self._answers:
-            self._answers = {0: queue.SimpleQueue(), 1: queue.SimpleQueue()}
-            threading.Thread(target=self._deliver, name="messages", daemon=True).start()
 
-    def over(self, seen: Any) -> None:
-        """The call has returned: say what was seen, and wait for the judge's last word, which ends
-        the other threads."""
-        self.tell(0, "end", seen)
-        with self._writing:
-            self._ended = True
-            self.frames.flush()
-        if self._answers:
-            self.next(0)
-        while self.frames.received:  # descriptors that nobody took
-            os.close(self.frames.received.pop())
-
-    def _deliver(self) -> None:
-        while True:
-            message = self.frames.read()
-            if message.get("last"):
-                break
-            self._answers[message.get("lane", 0)].put(message)
-        for answers in list(self._answers.values()):  # from here on the first thread reads
-            answers.put(message)
+_here = threading.local()  # line: of a communication thread
 
 
 class HandsOf:
     """Stands for what a driver hands over: each call is made by the judge, by value.
 
-    at_once: whether several threads may call at one time, each on a lane of its own.
+    at_once: whether several threads may call at one time, each over a connection of its own.
     """
 
     def __init__(self, line: Line, at_once: bool = False) -> None:
-        self._line, self._lanes = line, {threading.current_thread(): 0}
+        self._line, self._thread = line, threading.get_ident()
+        self._free: queue.SimpleQueue[Line] | None = None
         if at_once:
-            line.share()
+            self._free = queue.SimpleQueue()
+            while line.frames.received:
+                one = socket.socket(fileno=line.frames.received.pop())
+                self._free.put(Line(Frames(one)))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
 
         def call(*args: Any) -> Any:
-            thread = threading.current_thread()
-            behind = thread.name == _BEHIND
-            lane = 1 if behind else self._lanes.setdefault(thread, 1 + len(self._lanes))
-            comms = [place for place, each in enumerate(args) if isinstance(each, Comm)]
-            self._line.tell(lane, "hand", name, encode(plain(list(args))), comms)
-            return tensors(decode(self._line.answer(lane)))
+            if self._free is not None:
+                line = self._free.get()
+                try:
+                    return _handed(line, name, args)
+                finally:
+                    self._free.put(line)
+            line = getattr(_here, "line", self._line)
+            if line is self._line and threading.get_ident() != self._thread:
+                raise RuntimeError(f"{name} is called by a thread that it does not belong to.")
+            return _handed(line, name, args)
 
         return call
+
+
+def _handed(line: Line, name: str, args: Sequence[Any]) -> Any:
+    """What the judge's side gives for a call of something that is handed over."""
+    comms = [place for place, each in enumerate(args) if isinstance(each, Comm)]
+    line.tell("hand", name, encode(plain(list(args))), comms)
+    return tensors(decode(line.answer()))
 
 
 class RemoteComm(Comm):
@@ -140,9 +127,9 @@ class RemoteComm(Comm):
 
     device = torch.device("cpu")
 
-    def __init__(self, line: Line, rank: int, hosts: Sequence[int], lane: int = 0) -> None:
+    def __init__(self, line: Line, rank: int, hosts: Sequence[int]) -> None:
         self.rank, self.size, self._hosts = rank, len(hosts), tuple(hosts)
-        self._line, self._lane = line, lane
+        self._line = line
         self._number = 0
         self._jobs: queue.SimpleQueue[RemoteCall] | None = None
         self._thread = threading.get_ident()
@@ -177,7 +164,7 @@ class RemoteComm(Comm):
         header = wire.describe(buffer)
         self.shares_memory()
         self.ask("shared", list(header.shape), header.dtype)
-        fd = self._line.frames.received.pop(0)
+        fd = self._line.frames.take_fd()
         memory = mmap.mmap(fd, 0)
         os.close(fd)
         whole = torch.frombuffer(memory, dtype=buffer.dtype, count=self.size * buffer.numel())
@@ -188,33 +175,35 @@ class RemoteComm(Comm):
         self._line.ahead = False
 
     def background(self, fn: Callable[..., Any], *args: Any) -> RemoteCall:
-        if self._lane:
+        if getattr(_here, "line", None) is self._line:
             raise RuntimeError("A function on the communication thread cannot start another there.")
         job = RemoteCall(self, self._next(), fn, args)
         self._line.ahead = False
-        self._line.share()
+        self.ask("background", job.number, str(getattr(fn, "__name__", type(fn).__name__)))
         if self._jobs is None:
             self._jobs = queue.SimpleQueue()
-            behind = RemoteComm(self._line, self.rank, self.hosts, lane=1)
-            threading.Thread(
-                target=behind.work, args=(self._jobs,), name=_BEHIND, daemon=True
-            ).start()
+            line = Line(Frames(socket.socket(fileno=self._line.frames.take_fd()), takes_fds=True))
+            behind = RemoteComm(line, self.rank, self.hosts)
+            threading.Thread(target=behind.work, args=(self._jobs,), daemon=True).start()
         self._jobs.put(job)
-        self.ask("background", job.number, str(getattr(fn, "__name__", type(fn).__name__)))
         return job
 
     def work(self, jobs: queue.SimpleQueue[RemoteCall]) -> None:
-        """What the communication thread does: each job when the judge says so."""
-        self._thread = threading.get_ident()
-        while not self._line.next(1).get("last"):
-            jobs.get().run(self)
-            self._line.tell(1, "ended")
-            self._line.flush()
+        """What the communication thread does, until the call ends: each job when the judge says
+        so."""
+        self._thread, self._line.ahead = threading.get_ident(), False
+        _here.line = self._line
+        with contextlib.suppress(Closed):
+            while True:
+                self._line.answer()
+                jobs.get().run(self)
+                self._line.tell("ended")
+        self._line.frames.close()
 
     def ask(self, op: str, *args: Any) -> Any:
-        """Ask the judge on this comm's lane."""
+        """Ask the judge."""
         self._tell(op, *args)
-        return self._line.answer(self._lane)
+        return self._line.answer()
 
     def pass_by(self, op: str, *args: Any) -> None:
         """Something whose answer says nothing: go on without it where nobody could tell."""
@@ -230,7 +219,7 @@ class RemoteComm(Comm):
                 "background function uses the comm that it is given; threads of its own a rank "
                 "cannot have."
             )
-        self._line.tell(self._lane, op, *args)
+        self._line.tell(op, *args)
 
     def _next(self) -> int:
         self._number += 1

@@ -34,13 +34,9 @@ class Written(MetaPathFinder, InspectLoader):
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
 
-    def has(self, name: Any) -> bool:
-        """Whether a cell has written this module."""
-        return f"{name}.py" in self.files
-
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The module where a cell has written it."""
-        return spec_from_loader(name, self) if self.has(name) else None
+        return spec_from_loader(name, self) if f"{name}.py" in self.files else None
 
     def get_source(self, name: str) -> str:
         """The module's text."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from helpers.grade.worker import cells
 from helpers.grade.worker.cells import Statement
-from helpers.grade.worker.shell import Shell, written
+from helpers.grade.worker.shell import Shell
 
 _FILE = "<cell {}>"
 _TEXT = 2000
@@ -45,27 +45,13 @@ class Submission:
         self.names, self.functions, self.skip, self.tell = names, functions, skip, tell
         self.faults: dict[str, list[Any]] = {}
         self._stubs: dict[str, Any] = {}
-        self._starred: dict[str, Any] = {}
 
-    def run(
-        self, sources: Sequence[str], only: Sequence[Sequence[int]] | None = None
-    ) -> tuple[dict[str, Any], list[list[int]]]:
-        """Run what the functions need; the state of each function, and what was run.
-
-        only: what the functions need, as this gives it, where another process has found it out.
-        """
-        wanted = range(len(sources)) if only is None else {cell for cell, _ in only}
-        texts = [
-            text if cell in wanted and (cell, -1) not in self.skip else ""
-            for cell, text in enumerate(sources)
-        ]
-        notebook = cells.read(texts, lambda cell: self.tell(cell, -1), only)
-        chosen = notebook.statements
-        if only is None:
-            chosen = cells.needed(chosen, self.functions)
-        self._run_all(chosen)
-        states = {name: self._state(name, notebook) for name in self.functions}
-        return states, [[s.cell, s.index] for s in chosen]
+    def run(self, sources: Sequence[str]) -> dict[str, Any]:
+        """Run what the functions need; the state of each function."""
+        texts = ["" if (n, -1) in self.skip else text for n, text in enumerate(sources)]
+        notebook = cells.read(texts, lambda cell: self.tell(cell, -1))
+        self._run_all(cells.needed(notebook.statements, self.functions))
+        return {name: self._state(name, notebook) for name in self.functions}
 
     def _run_all(self, chosen: Sequence[Statement]) -> None:
         """Run statements, in order.
@@ -90,7 +76,6 @@ class Submission:
         """Run one statement; the compiler's flags from now on, and what it raised."""
         self.tell(statement.cell, statement.index)
         file, error = _FILE.format(statement.cell + 1), None
-        before = {name: self.names.get(name) for name in self.functions if statement.star}
         try:
             flags = cells.run(statement, self.names, file, flags)
         except BaseException as raised:
@@ -100,27 +85,17 @@ class Submission:
         if error is None and cells.is_stub(statement.node):
             name = cells.name_of(statement)
             self._stubs[name] = self.names.get(name)
-        for name, value in before.items():
-            given = self.names.get(name)
-            if given is not value and not written.has(getattr(given, "__module__", "")):
-                self._starred[name] = given
         return flags, error
 
     def _failed(self, statement: Statement, fault: list[Any]) -> None:
         self.faults.update(dict.fromkeys(statement.binds, fault))
 
     def _answered(self, statement: Statement) -> bool:
-        """Whether it is an open exercise's stub beside an answer, which counts wherever it stands.
-
-        A library's function of the same name, from a star import, is none.
-        """
-        if not cells.is_stub(statement.node):
-            return False
-        value = self.names.get(cells.name_of(statement))
-        others = self._stubs, self._starred
-        return callable(value) and all(
-            value is not other.get(cells.name_of(statement)) for other in others
-        )
+        """Whether it is an open exercise's stub beside an answer, which counts wherever it
+        stands."""
+        value = self.names.get(name := cells.name_of(statement))
+        stub = cells.is_stub(statement.node)
+        return stub and callable(value) and value is not self._stubs.get(name)
 
     def _state(self, name: str, notebook: cells.Notebook) -> Any:
         """What a function is: "there", "open", "missing", or why the cell that defines it failed,

@@ -10,7 +10,6 @@ children, and with it everything ends.
 
 from __future__ import annotations
 
-import array
 import contextlib
 import ctypes
 import gc
@@ -24,7 +23,6 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 from helpers.engine import pages
@@ -35,7 +33,6 @@ IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MESSAGE = 4096
 _PR_SET_DUMPABLE = 4
 _PR_SET_PDEATHSIG = 1
-_MANY = 500  # connections; there are 28,000 ports
 _GRACE = 0.25  # seconds in which what a submission has ended may still be ending
 
 
@@ -57,7 +54,7 @@ class Zygote:
     def serve(self) -> None:
         """Answer until the judge has gone."""
         while True:
-            message, fds = self.receive()
+            message, fds, _, _ = socket.recv_fds(self.control, _MESSAGE, 1)
             if not message:
                 return
             request = json.loads(message)
@@ -68,16 +65,6 @@ class Zygote:
             self.control.send(json.dumps(answer).encode())
             if not self.children:
                 next(self.parts, None)  # a little for each submission: many sandboxes see but few
-
-    def receive(self) -> tuple[bytes, list[int]]:
-        """The next request and the descriptors that came with it; nothing at the end."""
-        fds = array.array("i")
-        room = socket.CMSG_SPACE(4 * fds.itemsize)
-        message, ancillary, _, _ = self.control.recvmsg(_MESSAGE, room)
-        for level, kind, data in ancillary:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                fds.frombytes(data)
-        return message, list(fds)
 
     def fork(self, fd: int) -> int:
         """Fork a child that talks over `fd`; returns its number."""
@@ -111,7 +98,6 @@ class Zygote:
         return {
             "a file is left": [os.listdir(folder) for folder in self.scratch],
             "a folder is changed": [folder_state(folder) for folder in self.scratch],
-            "connections are left": closed_connections() > _MANY,
         }
 
 
@@ -120,14 +106,6 @@ def folder_state(folder: str) -> list[Any]:
     state = os.stat(folder)
     further = os.listxattr(folder) if sys.platform == "linux" else []
     return [state.st_mode, state.st_uid, state.st_gid, *further]
-
-
-def closed_connections() -> int:
-    """How many connections that were closed still hold a port, as each does for a minute."""
-    if os.getpid() != 1:  # no sandbox's first process, but one among others of a machine
-        return 0
-    words = Path("/proc/net/sockstat").read_text().split()
-    return int(words[words.index("tw") + 1])
 
 
 def be_child(fd: int, limits: dict[str, int]) -> NoReturn:
@@ -208,8 +186,6 @@ def main() -> None:
     told = json.loads(sys.argv[1])
     try:
         settle(told["scratch"], told["frameworks"])
-        if told["cores"]:
-            os.sched_setaffinity(0, told["cores"])
         with socket.socket(fileno=told["fd"]) as control, contextlib.suppress(ConnectionError):
             zygote = Zygote(control, told["limits"], told["scratch"])
             say_nothing()

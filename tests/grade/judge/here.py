@@ -15,7 +15,7 @@ from helpers.grade.grades import SubmissionGrade
 from helpers.grade.judge import Judge
 from helpers.grade.judge import judge as judge_module
 from helpers.grade.judge.budgets import BUDGETS, Budgets, Clock
-from helpers.grade.judge.calls import OVER
+from helpers.grade.judge.calls import USED_UP
 from helpers.grade.judge.session import State
 from tests.checks.table import LIMIT
 
@@ -29,8 +29,8 @@ class Session:
 
     crashes = 0
 
-    def __init__(self, functions: Mapping[str, Function | State]) -> None:
-        self.functions, self.done = functions, list[str]()
+    def __init__(self, functions: Mapping[str, Function | State], budgets: Budgets) -> None:
+        self.functions, self.done, self.clock = functions, list[str](), Clock(budgets)
 
     def states(self) -> dict[str, State]:
         """What became of each function."""
@@ -66,7 +66,7 @@ class JudgeHere:
         self.judge = Judge(lesson, budgets=budgets)
         missing = State("missing")
         self.session = Session(
-            {e.function: functions.get(e.number, missing) for e in of_lesson(lesson)}
+            {e.function: functions.get(e.number, missing) for e in of_lesson(lesson)}, budgets
         )
         self.ends, self.seconds, self.calls = ends, seconds, list[str]()
         patch.setattr(judge_module, "code_cells", lambda path: [])
@@ -75,10 +75,11 @@ class JudgeHere:
         patch.setattr(judge_module, "differs_on_real_ranks", lambda *args: None)
 
     def _observe(
-        self, exercise: Exercise, case: Case, session: Session, clock: Clock, alone: bool = False
+        self, exercise: Exercise, case: Case, session: Session, alone: bool = False
     ) -> Observation:
+        clock = session.clock
         if clock.call <= 0:
-            return Observation(trouble="timeout", text=OVER)
+            return Observation(trouble="timeout", text=USED_UP)
         clock.take(self.seconds)
         self.calls.append(exercise.number)
         session.done.append("asked")

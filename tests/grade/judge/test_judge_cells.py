@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import nbformat
 import pytest
 from submissions import code_cells, solution, untouched, write
 
@@ -97,79 +95,8 @@ def test_statements_that_end_or_stall_the_process_are_skipped(graded, short) -> 
     assert told == ["crashed", "passed", "passed", "time-out", "passed"] and found.crashes == 2
 
 
-@pytest.mark.thorough
-def test_the_last_definition_counts(graded) -> None:
-    wrong = "def fit(sizes, seconds):\n    return 0.0, 0.0\n"
-    assert one(graded(*SOLUTION, wrong), "02.4").outcome == "wrong"
-    assert one(graded(wrong, *SOLUTION), "02.4").outcome == "passed"
-
-
-@pytest.mark.thorough
-def test_an_answer_may_use_what_other_cells_define(graded) -> None:
-    source = next(s for s in SOLUTION if "def fit" in s).replace("def fit(", "def inner_fit(")
-    cells = [
-        "import torch\nSETTINGS = {}\nlayers = []",
-        "SETTINGS['factor'] = 1.0\nlayers.append(2)",
-        source,
-        "class Fits:\n    inner = staticmethod(inner_fit)",
-        "def fit(sizes, seconds):\n    assert layers == [2]\n"
-        "    a, b = Fits.inner(sizes, seconds)\n    return a * SETTINGS['factor'], b",
-    ]
-    assert one(graded(*cells), "02.4").outcome == "passed"
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "made",
-    [
-        "fit = lambda *both: inner(*both)",
-        "class Fit:\n    def __call__(self, sizes, seconds):\n        return inner(sizes, seconds)"
-        "\n\n\nfit = Fit()",
-    ],
-)
-def test_an_answer_may_be_made_in_any_way(graded, made: str) -> None:
-    source = next(s for s in SOLUTION if "def fit" in s).replace("def fit(", "def inner(")
-    stub = next(s for s in code_cells(untouched("02")) if "def fit" in s)
-    wrong = "def inner(sizes, seconds):\n    return 0.0, 0.0\n"
-    assert one(graded("import torch", source, made, stub), "02.4").outcome == "passed"
-    assert one(graded("import torch", stub, source, made), "02.4").outcome == "passed"
-    assert one(graded("import torch", stub, wrong, made), "02.4").outcome == "wrong"
-
-
-@pytest.mark.thorough
-def test_what_is_no_function_is_told_as_such(graded) -> None:
-    found = one(graded("import torch", "fit = 1.5"), "02.4")
-    assert (found.outcome, found.points) == ("error", 0)
-    assert found.reason == "`fit` is no function: cell 2 makes it a float."
-
-
-@pytest.mark.thorough
-def test_annotations_may_be_put_off(graded) -> None:
-    plain = "def fit(sizes: NoSuchType, seconds: Neither):\n    return 1, 2"
-    assert one(graded(plain), "02.4").outcome == "error"
-    assert one(graded("from __future__ import annotations", plain), "02.4").outcome == "wrong"
-
-
-@pytest.mark.thorough
-def test_a_syntax_error_is_told_with_its_cell_and_line(graded) -> None:
-    found = one(graded("import torch", "def fit(sizes, seconds):\n    return (1,\n"), "02.4")
-    assert (found.outcome, found.points) == ("error", 0)
-    assert "Cell 2" in found.hint and "SyntaxError" in found.hint
-
-
 def without(function: str) -> list[str]:
     return [s for s in SOLUTION if f"def {function}" not in s]
-
-
-@pytest.mark.thorough
-def test_a_notebook_whose_every_cell_crashes_is_given_up(graded) -> None:
-    crash = (
-        "import os\n\n\ndef {0}(*a):\n    pass\n\n\nos._exit(0) if {0} else None\n{0} = os._exit(1)"
-    )
-    cells = [crash.format(f"scatter{n}") + f"\nscatter = scatter{n}" for n in range(9)]
-    found = graded(*cells)
-    assert one(found, "02.1").outcome == "crashed"
-    assert found.grade.total == 0
 
 
 @pytest.mark.thorough
@@ -181,21 +108,6 @@ def test_a_submission_that_uses_up_its_time_ends(judge: Judge, short: None, tmp_
     found = judge.grade(path, "ada", 5)
     assert {e.outcome for e in found.grade.exercises} == {"time-out"}
     assert found.grade.exercises[-1].mistake == "no time left"
-
-
-@pytest.mark.thorough
-def test_tampered_metadata_and_an_old_format_change_nothing(judge: Judge, tmp_path: Path) -> None:
-    notebook = nbformat.read(solution("02"), 4)
-    for cell in notebook.cells:
-        cell.metadata = {"nbgrader": {"points": 1000, "grade": True, "grade_id": "x"}, "tags": [1]}
-        cell.pop("id", None)
-    notebook.metadata = {"kernelspec": {"name": "bash", "display_name": 3}, "language_info": []}
-    path = tmp_path / "tampered.ipynb"
-    path.write_text(json.dumps(notebook))
-    assert judge.grade(path, "ada", 3).grade.total == FULL
-    old = nbformat.convert(nbformat.read(solution("02"), 4), 3)
-    path.write_text(nbformat.v3.writes_json(old))
-    assert judge.grade(path, "ada", 3).grade.total == FULL
 
 
 @pytest.mark.parametrize(

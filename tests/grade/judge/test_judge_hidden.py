@@ -15,30 +15,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from submissions import as_cell, named, write
 
-from helpers.checks import find, lessons, of_lesson
+from helpers.checks import find, of_lesson
 from helpers.checks.encoding import encode
 from helpers.checks.spec import Case, Exercise
 from helpers.grade.grades import ExerciseGrade, SubmissionGrade
-from helpers.grade.judge import Judge, judge, verdicts
+from helpers.grade.judge import Judge, verdicts
 from helpers.grade.judge.budgets import BUDGETS, Clock
 from helpers.grade.report.sheet import Column, Entry, Sheet
 from helpers.grade.report.write import write_reports
 from helpers.grade.roster import Person
-from helpers.grade.sandbox import missing
-from tests.grade.judge.here import SEED, JudgeHere, Judges
+from tests.grade.judge.here import SEED, JudgeHere
 
-MISSING = missing()
-needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=MISSING or "")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 MARK = "In a case that nobody is to see"
-WRONG = [
-    pytest.param([e for e in of_lesson(lesson) if len(e.wrong) > n], n, id=f"{lesson}-{n}")
-    for lesson in lessons()
-    for n in range(0, max(len(e.wrong) for e in of_lesson(lesson)), 5)
-]
-# Without a sandbox: lessons whose answers run here, and a wrong answer of each exercise.
+# Lessons whose answers run without a sandbox, and a wrong answer of each exercise.
 HERE = ("02", "06", "11", "13")
 REASONS = (
     *verdicts._ON_HIDDEN.values(),
@@ -73,15 +64,6 @@ def with_hidden_first(exercise: Exercise, real: bool) -> Exercise:
 def set_hidden_first(one: Judge, real: bool) -> None:
     """Let hidden cases alone decide."""
     one.exercises = [with_hidden_first(exercise, real) for exercise in of_lesson(one.lesson)]
-
-
-def graded(one: Judge, path: Path, real: bool) -> SubmissionGrade:
-    """What hidden cases alone make of a notebook."""
-    set_hidden_first(one, real)
-    try:
-        return one.grade(path, "ada", SEED).grade
-    finally:
-        one.exercises = of_lesson(one.lesson)
 
 
 def is_fixed(exercise: Exercise, found: ExerciseGrade) -> bool:
@@ -156,64 +138,14 @@ def test_what_is_told_is_the_same_whatever_the_hidden_cases_are(
     assert tell_the_same(exercises, *found, tmp_path)
 
 
-@needs_sandbox
-@pytest.mark.real
-@pytest.mark.thorough
-@pytest.mark.parametrize(("exercises", "n"), WRONG)
-def test_so_it_is_of_answers_in_sandboxes(
-    judges: Judges, tmp_path: Path, exercises: list[Exercise], n: int
-) -> None:
-    lesson = exercises[0].lesson
-    sources = [as_cell(exercise, exercise.wrong[n].function) for exercise in exercises]
-    path = write(tmp_path / named(lesson), sources)
-    one, other = (graded(judges(lesson), path, real) for real in (True, False))
-    compared = tell_the_same(exercises, one, other, tmp_path)
-    assert compared or n  # late answers are few, and may end otherwise on other cases
-
-
-KEEPS = """
-import os
-
-def fit(sizes, seconds):
-    kept = "/tmp/kept"
-    if os.path.exists(kept):
-        return open(kept).read()
-    with open(kept, "w") as file:
-        file.write("kept: " + repr([float(x) for x in seconds]))
-    return 0.0, 0.0
-"""
-
-
-@needs_sandbox
-@pytest.mark.real
-@pytest.mark.thorough
-@pytest.mark.parametrize("afresh", [True, False])
-def test_a_hint_comes_from_a_process_that_has_seen_no_hidden_case(
-    judges: Judges, tmp_path: Path, afresh: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a submission keeps of hidden cases is gone before it is asked for a hint; without that
-    precaution this attack would be told."""
-    if not afresh:
-        monkeypatch.setattr(judge, "_afresh", lambda e, *its: judge._hint(e, e.cases(0), *its))
-    monkeypatch.setattr(verdicts, "on_hidden", _with_any_hint)
-    found = graded(judges("02"), write(tmp_path / named("02"), [KEEPS]), real=True)
-    fit = next(e for e in found.exercises if e.number == "02.4")
-    assert fit.outcome == "wrong" and fit.hint
-    assert ("kept: " in fit.hint) is not afresh
-
-
-def _with_any_hint(exercise: Any, seen: Any, verdict: Any, told: Any = None) -> ExerciseGrade:
-    """As `on_hidden`, with the hint whatever mistake it is of."""
-    hint = told.hint if told is not None else ""
-    return ExerciseGrade(exercise.number, exercise.title, "wrong", 0.0, 1.0, hint=hint)
-
-
 def test_parts_of_a_report_are_told_by_fresh_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
 
     class Session:
+        clock = Clock(BUDGETS)
+
         def give_up(self, crashed: bool = True) -> None:
             done.append("fresh")
 
@@ -228,5 +160,5 @@ def test_parts_of_a_report_are_told_by_fresh_processes(
 
     monkeypatch.setattr("helpers.grade.judge.report.grade_parts", parts)
     session: Any = Session()
-    Judge("18", slot=69)._parts(tmp_path / "it.ipynb", session, 1, Clock(BUDGETS))
+    Judge("18", slot=69)._parts(tmp_path / "it.ipynb", session, 1)
     assert done == ["fresh", "asked"]

@@ -13,7 +13,7 @@ from helpers.checks import everything
 from helpers.checks.observe import observe as observe_here
 from helpers.checks.spec import Case, Exercise, Observation
 from helpers.grade.judge import Judge
-from helpers.grade.judge.budgets import BUDGETS, Clock
+from helpers.grade.judge.budgets import BUDGETS
 from helpers.grade.judge.calls import observe
 from helpers.grade.judge.notebook import code_cells
 from helpers.grade.judge.session import Session
@@ -72,7 +72,7 @@ def test_values_bytes_order_and_trace_are_those_of_the_virtual_clock(
 ) -> None:
     exercise, made = session
     for case in cases(exercise):
-        there = observe(exercise, case, made, Clock(BUDGETS))
+        there = observe(exercise, case, made)
         (here,) = observe_here(exercise.drive, exercise.reference, [case])
         assert there.trouble == here.trouble == ""
         assert exact(there.values, here.values)
@@ -99,7 +99,7 @@ def test_a_wrong_answer_ends_as_it_does_on_the_virtual_clock(
     exercise, made = session
     function = request.node.callspec.params["session"][1]
     for case in [c for c in exercise.cases(0) if c.ranks <= SMALL]:
-        there = observe(exercise, case, made, Clock(BUDGETS))
+        there = observe(exercise, case, made)
         (here,) = observe_here(exercise.drive, function, [case])
         assert (there.trouble, there.kind, there.rank) == (here.trouble, here.kind, here.rank)
         assert there.waiting == here.waiting

@@ -12,8 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hostile.files import NAME
-from hostile.notebooks import modules_beside
+from hostile.files import NAME, modules_beside
 from hostile.output import MARKUP
 from hostile.submission import OVER, ROOT, Attack, good, right
 from hostile.traces import marked, snapshot

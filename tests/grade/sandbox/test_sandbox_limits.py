@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 
@@ -46,7 +45,7 @@ def test_the_resource_limits_hold_and_cannot_be_raised(sandbox: Sandbox) -> None
     """
     limits = (64, 2**30, 64 * 2**20, 256, 0, 120)
     assert says(sandbox, body) == [[n, n] for n in limits]
-    assert sandbox.trouble == ""
+    assert sandbox.why == ""
 
 
 def test_processes_together_get_no_more_memory_than_that(sandbox: Sandbox) -> None:
@@ -64,9 +63,9 @@ def test_processes_together_get_no_more_memory_than_that(sandbox: Sandbox) -> No
     with pytest.raises(Closed):
         person.said()
     sandbox.end(child)
-    assert sandbox.trouble == "memory"
+    assert sandbox.why == "too much memory"
     assert says(sandbox, "return 1") == 1
-    assert sandbox.trouble == ""
+    assert sandbox.why == ""
 
 
 @pytest.mark.thorough
@@ -88,7 +87,7 @@ def test_scratch_folders_are_as_big_as_that(sandbox: Sandbox) -> None:
     """
     full = "No space left on device"
     assert says(sandbox, body) == [full, 8, full, 32]
-    assert sandbox.trouble == ""
+    assert sandbox.why == ""
 
 
 @pytest.mark.thorough
@@ -104,15 +103,7 @@ def test_too_many_files_end_the_sandbox(sandbox: Sandbox) -> None:
     with pytest.raises(Closed):
         person.said()
     sandbox.end(child)
-    assert sandbox.trouble == "files"
-
-
-def goes_last(pid: int) -> bool:
-    """Whether everybody else's processes go before this one."""
-    try:
-        return os.getpriority(os.PRIO_PROCESS, pid) == 19
-    except OSError:
-        return False
+    assert sandbox.why == "too many files"
 
 
 @pytest.mark.thorough
@@ -134,12 +125,8 @@ def test_a_fork_bomb_stays_small_and_ends(sandbox: Sandbox) -> None:
         time.sleep(0.01)
     pids = inside(sandbox)
     assert 40 <= len(pids) <= SMALL.processes + 1
-    while not any(map(goes_last, pids)) and time.monotonic() < limit:
-        time.sleep(0.01)
-    assert any(map(goes_last, pids))
-    assert not goes_last(pids[0])
     sandbox.end(child)
-    assert (sandbox.trouble, sandbox.why) == ("dirty", "a process is left")
+    assert sandbox.why == "a process is left"
     assert gone(pids)
     assert says(sandbox, "return 1") == 1
 
@@ -151,12 +138,6 @@ LEAVES = [
         "a process is left",
     ),
     ("import os; os.mkdir('/dev/shm/left')", "a file is left"),
-    (
-        "import socket\nwith socket.create_server(('127.0.0.1', 0)) as s:\n"
-        "    for _ in range(600):\n        c = socket.create_connection(s.getsockname())\n"
-        "        d = s.accept()[0]\n        c.close()\n        d.close()",
-        "connections are left",
-    ),
     ("import os; os.chmod('/tmp', 0o500)", "a folder is changed"),
 ]
 
@@ -169,11 +150,11 @@ def test_what_leaves_something_behind_costs_its_sandbox(
     sandbox: Sandbox, body: str, why: str
 ) -> None:
     says(sandbox, "return 1")
-    before = sandbox.starts
+    before = sandbox.pid
     says(sandbox, body)
-    assert (sandbox.trouble, sandbox.why) == ("dirty", why)
+    assert sandbox.why == why
     assert says(sandbox, "import os; return os.listdir('/tmp') + os.listdir('/dev/shm')") == []
-    assert sandbox.starts == before + 1
+    assert sandbox.pid != before
 
 
 def test_a_well_behaved_child_costs_nothing(sandbox: Sandbox) -> None:
@@ -188,18 +169,18 @@ def test_a_well_behaved_child_costs_nothing(sandbox: Sandbox) -> None:
         os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
     """
     says(sandbox, "return 1")
-    before = sandbox.starts
+    before = sandbox.pid
     for _ in range(3):
         says(sandbox, body)
-    assert sandbox.starts == before
+    assert sandbox.pid == before
 
 
 def test_two_children_at_a_time(sandbox: Sandbox) -> None:
     one, two = sandbox.fork(), sandbox.fork()
     assert Person(one).says("open('/tmp/ours', 'w').close()") is None
     sandbox.end(one)
-    assert sandbox.trouble == ""
+    assert sandbox.why == ""
     body = "import os; os.unlink('/tmp/ours'); return os.listdir('/tmp')"
     assert Person(two).says(body) == []
     sandbox.end(two)
-    assert sandbox.trouble == ""
+    assert sandbox.why == ""

@@ -23,7 +23,7 @@ def test_as_an_ordinary_user() -> None:
     python = python_as_nobody()
     names = ("test_sandbox.py", "test_sandbox_limits.py", "test_sandbox_end.py")
     files = [str(Path(__file__).with_name(name)) for name in names]
-    pytest_words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", CHOSEN, *files]
+    pytest_words = ["-m", "pytest", "-q", "--all", "-p", "no:cacheprovider", "-k", CHOSEN, *files]
     told = subprocess.run([*python, *pytest_words], cwd=ROOT, capture_output=True, text=True)
     assert told.returncode == 0, told.stdout + told.stderr
     assert "6 passed" in told.stdout

@@ -4,45 +4,30 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
-from typing import Any
 
 from helpers.grade.worker.frames import Frames
 from helpers.grade.worker.remote_comm import Line, RemoteComm
 
-HELD_UP = 0.2  # seconds
-
-
-class Slow(Line):
-    """A line on which the communication thread comes late for every message but the first."""
-
-    def next(self, lane: int) -> Any:
-        if lane and self.begun:
-            time.sleep(HELD_UP)
-        self.begun = self.begun or bool(lane)
-        return super().next(lane)
-
-    begun = False
-
 
 def test_the_communication_thread_ends_with_its_call_and_reads_nothing_of_the_next() -> None:
     ours, theirs = socket.socketpair()
-    judge, line = Frames(ours), Slow(Frames(theirs), call=1)
-    for message in ({"lane": 0, "value": None}, {"lane": 1, "begin": True}):
-        judge.send(message)
+    its_own, behind = socket.socketpair()
+    judge, line = Frames(ours), Line(Frames(theirs, takes_fds=True))
+    judge.send({"value": None}, fds=(behind.fileno(),))
+    Frames(its_own).send({"value": None})
     before = set(threading.enumerate())
 
-    RemoteComm(line, rank=0, hosts=[0]).background(lambda comm: None)
-    said = {judge.read()["op"], judge.read()["op"]}
-    judge.send({"lane": 0, "last": True})
+    job = RemoteComm(line, rank=0, hosts=[0]).background(lambda comm: 7)
+    assert judge.read()["op"] == "background"
+    assert Frames(its_own).read() == {"op": "ended", "args": []}
     line.over(None)
-    judge.send({"call": 2})
+    judge.send({"do": "call"})
+    its_own.close()
 
-    assert said <= {"background", "ended", "end"}
-    assert line.frames.read() == {"call": 2}
-    started = set(threading.enumerate()) - before
-    for thread in started:
-        thread.join(5.0)
-    assert not any(thread.is_alive() for thread in started)
-    ours.close()
-    theirs.close()
+    assert job.value == 7
+    assert line.frames.read() == {"do": "call"}
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60.0)
+        assert not thread.is_alive()
+    for one in (ours, theirs, behind):
+        one.close()

@@ -1,7 +1,7 @@
-"""Looking for what is secret: solutions, specs, other submissions, environments, hidden inputs.
+"""Looking for what is secret, and reaching for more: solutions, specs, hidden inputs, rights.
 
 Each function runs in the sandbox, in a call of `fit`. It returns whether it found something that
-it should not have.
+it should not have, or got through.
 """
 
 from __future__ import annotations
@@ -31,31 +31,6 @@ def reading_solutions():
             if name.endswith((".ipynb", "grades.json", "grades.csv", "grading.key")):
                 return True
     return False
-
-
-def importing_specs():
-    import importlib
-
-    found = []
-    for name in (
-        "helpers.lessons.messages.exercises.fit",  # of them there is what drives 02.5
-        "helpers.lessons.messages.exercises.ring",
-        "helpers.lessons.messages.exercises.scatter",
-        "helpers.lessons.data_parallel.exercises",
-        "helpers.lessons.data_parallel.exercises.average",
-        "helpers.grade.judge",
-        "helpers.grade.judge",
-        "helpers.grade.grades",
-        "helpers.lessons.messages.algorithms.cost_model",
-        "helpers.lessons.messages.algorithms.collectives",
-        "helpers.lessons.data_parallel.algorithms.data_parallel",
-        "helpers.course.cli",
-    ):
-        try:
-            found.append(importlib.import_module(name))
-        except ImportError:
-            continue
-    return bool(found)
 
 
 def looking_through_memory():
@@ -100,66 +75,6 @@ def looking_at_the_callers_frames():
     return False
 
 
-def environments_of_other_processes():
-    import glob
-    import os
-
-    secrets = ("COURSE_SECRET", "SSH", "TOKEN", "AWS", "XDG_CONFIG_HOME", "SUDO", "PYTEST")
-    found = dict(os.environ)
-    for path in glob.glob("/proc/*/environ"):
-        try:
-            with open(path) as file:
-                found.update(p.partition("=")[::2] for p in file.read().split("\0") if p)
-        except OSError:
-            continue
-    return any(name.startswith(secrets) for name in found)
-
-
-def memory_of_other_processes():
-    import glob
-    import os
-
-    for path in glob.glob("/proc/[0-9]*/mem"):
-        pid = path.split("/")[2]
-        if pid == str(os.getpid()):
-            continue
-        for mode in (os.O_RDONLY, os.O_RDWR):
-            try:
-                fd = os.open(path, mode)
-            except OSError:
-                continue
-            try:
-                with open(f"/proc/{pid}/maps") as file:
-                    start = int(file.readline().split("-")[0], 16)
-                if os.pread(fd, 8, start):
-                    return True
-            except OSError:
-                continue
-    return False
-
-
-def descriptors_that_were_inherited():
-    import os
-    import stat
-
-    sockets = 0
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            found = os.fstat(int(name))
-            target = os.readlink(f"/proc/self/fd/{name}")
-        except OSError:
-            continue
-        sockets += stat.S_ISSOCK(found.st_mode)
-        if stat.S_ISDIR(found.st_mode) and not target.startswith("/proc"):
-            return True
-        if target.startswith("/memfd:"):
-            continue  # what the answer was given: its arguments lie there
-        if stat.S_ISREG(found.st_mode) and not target.startswith(("/usr", "/proc", "/dev")):
-            if ".venv" not in target and "python" not in target:
-                return True
-    return sockets > 1
-
-
 def keys_and_configuration():
     import os
 
@@ -193,16 +108,61 @@ def keys_and_configuration():
     return False
 
 
-READING: list[Attack] = [
+def mounting():
+    import ctypes
+    import os
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    os.makedirs("/tmp/here", exist_ok=True)
+    tries = [
+        libc.mount(b"none", b"/tmp/here", b"tmpfs", 0, None),
+        libc.mount(b"proc", b"/tmp/here", b"proc", 0, None),
+        libc.mount(b"/", b"/tmp/here", None, 4096, None),
+        libc.mount(None, b"/usr", None, 32 | 4096, None),  # writable again
+        libc.umount2(b"/usr", 2),
+        libc.umount2(b"/tmp", 2),
+        libc.chroot(b"/tmp/here"),
+        libc.syscall(155, b"/tmp/here", b"/tmp/here"),  # pivot_root
+    ]
+    tries += [0 if libc.syscall(n, 0, 0, 0, 0, 0) >= 0 else -1 for n in (428, 430, 432)]
+    return 0 in tries
+
+
+def more_rights():
+    import ctypes
+    import os
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    for change in (
+        lambda: os.setuid(0),
+        lambda: os.setgid(0),
+        lambda: os.setgroups([0]),
+        lambda: os.chown("/tmp", 0, 0),
+        lambda: os.mknod("/tmp/disk", 0o60666, os.makedev(8, 0)),
+        lambda: os.nice(-5),
+        lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)),
+        lambda: __import__("time").clock_settime(0, 0.0),
+        lambda: __import__("socket").sethostname("hostile"),
+    ):
+        try:
+            change()
+        except OSError:
+            continue
+        return True
+    with open("/proc/self/status") as file:
+        status = {line.split(":")[0]: line.split(":")[1].strip() for line in file}
+    rights = any(int(status[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb"))
+    return rights or status["NoNewPrivs"] != "1" or libc.syscall(169, 0, 0, 0) == 0
+
+
+REACHING: list[Attack] = [
     probe(attack)
     for attack in (
         reading_solutions,
-        importing_specs,
         looking_through_memory,
         looking_at_the_callers_frames,
-        environments_of_other_processes,
-        memory_of_other_processes,
-        descriptors_that_were_inherited,
         keys_and_configuration,
+        mounting,
+        more_rights,
     )
 ]

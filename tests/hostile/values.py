@@ -1,4 +1,4 @@
-"""Values that claim to be right: equal to everything, or of a type that is not theirs.
+"""Values that claim to be right, and values of no use: too large, too deep, of a strange kind.
 
 Each function here is a student's: it runs in the sandbox, and what it gives is the answer.
 """
@@ -55,40 +55,64 @@ def tensor_that_is_always_equal():
     return torch.ones(3).as_subclass(Equal)
 
 
-def array_subclass():
-    import numpy
-
-    class Lies(numpy.ndarray):
-        dtype = shape = property(lambda self: numpy.dtype("float32"))
-        __eq__ = __le__ = lambda self, other: True
-        __array_ufunc__ = lambda self, *args, **options: numpy.bool_(True)
-
-    return numpy.ones(2).view(Lies)
+def not_a_number():
+    nan = float("nan")
+    return (nan, nan)
 
 
-def class_that_lies():
-    class Lies:
-        __class__ = float
-        __float__ = lambda self: 0.0
-        __eq__ = lambda self, other: True
-
-    return [Lies(), Lies()]
+def huge_integer():
+    return (10**5000, 1 << 70_000)
 
 
-def observation_of_its_own():
-    from helpers.checks.spec import Observation
+def tensor_as_large_as_you_like():
+    import torch
 
-    return Observation(values=[1.0])
+    return torch.zeros(1).expand(10**11)
 
 
-LIES: list[Attack] = [
+def list_in_itself():
+    made: list = []
+    made.append(made)
+    return made
+
+
+def pickle_bomb():
+    class Bomb:
+        def __reduce__(self):
+            import os
+
+            return os.system, ("touch /tmp/hostile-bomb; kill -9 -1",)
+
+    return Bomb()
+
+
+def repr_that_never_ends():
+    class Endless:
+        def __repr__(self):
+            while True:
+                pass
+
+        __str__ = __format__ = __repr__
+
+    return Endless()
+
+
+def name_of_a_class_with_markup():
+    return type("<script>alert(1)</script>" * 3, (), {})()
+
+
+VALUES: list[Attack] = [
     lie(value)
     for value in (
         equal_to_everything,
         float_that_is_always_near,
         tensor_that_is_always_equal,
-        array_subclass,
-        class_that_lies,
-        observation_of_its_own,
+        not_a_number,
+        huge_integer,
+        tensor_as_large_as_you_like,
+        list_in_itself,
+        pickle_bomb,
+        repr_that_never_ends,
+        name_of_a_class_with_markup,
     )
 ]
