@@ -171,12 +171,12 @@ class Client:
                 return told
 
 
-_clients: dict[tuple[int, str, bool], Client] = {}
+clients: dict[tuple[int, str, bool], Client] = {}
 
 
 def client_for(framework: str, hosts: bool = False) -> Client:
     """This process's client for a framework, on this machine or on its virtual hosts."""
-    return _clients.setdefault((os.getpid(), framework, hosts), Client(framework, hosts))
+    return clients.setdefault((os.getpid(), framework, hosts), Client(framework, hosts))
 
 
 def environment(given: Collection[str]) -> dict[str, str | None]:

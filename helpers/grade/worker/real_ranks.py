@@ -39,7 +39,7 @@ def run_on_real_ranks(
     """
     if args and (trouble := drive.wrong_signature(fn, args[0])):
         return trouble
-    client = launch._clients[os.getpid(), "torch", False] = ForkedClient()
+    client = launch.clients[os.getpid(), "torch", False] = ForkedClient()
     try:
         given = drive, fn, list(args), hosts
         found = run_processes(_on_rank, given, ranks=len(args), timeout=timeout, show=False)
