@@ -79,6 +79,7 @@ def test_the_first_node_is_asked_of_slurm(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_what_brings_a_function_to_its_rank_is_no_frame_of_the_users() -> None:
-    for name in ("real", "cluster/member", "cluster/run", "slurm/site"):
+    for name in ("real", "cluster/member", "cluster/run", "servers/real", "slurm/site"):
         assert is_engine(f"{ENGINES}/{name}.py")
-    assert not is_engine(f"{ENGINES}/servers/training.py") and not is_engine("train.py")
+    assert not is_engine(f"{ENGINES}/../lessons/parameter_servers/experiments/train.py")
+    assert not is_engine("train.py")
