@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.lessons.actors.experiments.actor_settings import CART_POLE
 from helpers.lessons.actors.experiments.cart_pole import CartPole
 from helpers.lessons.actors.experiments.games import first_returns
 
@@ -58,19 +57,9 @@ def test_an_episode_is_cut_after_500_steps_and_not_before() -> None:
     assert first_returns(CartPole(4, 1), policy).tolist() == [500] * 4
 
 
-def test_the_same_seed_begins_alike_and_another_otherwise() -> None:
-    first, again, other = (CartPole(2, seed).observe()[0] for seed in (3, 3, 4))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-
-
 def test_a_pole_that_falls_at_the_last_step_is_not_cut() -> None:
     carts = CartPole(1, 0)
     carts.carts.steps[:] = 499
     carts.carts.state[:, 0] = (0.0, 0.0, 0.25, 3.0)  # beyond 12°: it has fallen
     played = carts.step(torch.tensor([0]))
     assert (bool(played.ended[0]), bool(played.cut[0])) == (True, False)
-
-
-def test_chance_alone_does_not_reach_the_goal() -> None:
-    assert CART_POLE.score(CART_POLE.task().initial(), games=20) < 0.2 * CART_POLE.goal

@@ -13,7 +13,6 @@ from helpers.lessons.actors.experiments.games import (
     Played,
     first_returns,
     gumbel,
-    one_thread,
     rollout,
 )
 from helpers.lessons.actors.experiments.tic_tac_toe import TicTacToe
@@ -115,14 +114,6 @@ def test_an_action_is_drawn_as_often_as_the_policy_says() -> None:
     drawn = torch.bincount((chances.log() + noise).argmax(-1), minlength=4) / 20_000
     assert drawn[3] == 0
     torch.testing.assert_close(drawn, chances, rtol=0, atol=0.01)
-
-
-def test_one_thread_computes_and_the_number_of_before_comes_back() -> None:
-    before = torch.get_num_threads()
-    with pytest.raises(KeyError), one_thread():
-        assert torch.get_num_threads() == 1
-        raise KeyError
-    assert torch.get_num_threads() == before
 
 
 def test_only_the_first_episode_counts() -> None:

@@ -98,9 +98,3 @@ def test_nothing_is_found_in_sound_code(count: Callable[..., Any]) -> None:
         races.search(count, seeds=range(6))
     run = races.run(count, [[1.0, 1.0], [1.0, 1.0]])
     assert run.lost == 0 and not run.overwritten
-
-
-def test_times_are_those_of_their_seed() -> None:
-    assert races.times(3, (2, 1)) == races.times(3, (2, 1)) != races.times(4, (2, 1))
-    assert [len(row) for row in races.times(0, (2, 0, 5))] == [2, 0, 5]
-    assert all(0.5 <= s <= 1.5 for row in races.times(1, (50,)) for s in row)

@@ -152,24 +152,6 @@ def test_a_log_that_was_kept_gives_the_same_weights(mode: str, actors: int) -> N
     assert not torch.equal(first.weights, replay(log, SHORT, seed=1).weights)
 
 
-def test_the_order_decides_the_weights() -> None:
-    log = arrivals(12, 3)
-    other = [log[1]._replace(update=0), log[0]._replace(update=1), *log[2:]]
-    assert log[0].actor != log[1].actor
-    assert not torch.equal(replay(log, SHORT).weights, replay(other, SHORT).weights)
-
-
-def test_a_correction_matters_where_copies_are_old_and_not_where_they_are_new() -> None:
-    fresh = arrivals(12, 3, "synchronous")
-    torch.testing.assert_close(
-        replay(fresh, SHORT).weights, replay(fresh, SHORT, correct=None).weights,
-        rtol=1e-3, atol=1e-4,
-    )  # fmt: skip
-    stale = arrivals(60, 3, fetch_every=8)
-    apart = replay(stale, SHORT).weights - replay(stale, SHORT, correct=None).weights
-    assert float(apart.abs().max()) > 1e-3
-
-
 def test_rollouts_side_by_side_are_one_of_all_games() -> None:
     task = SHORT._replace(longest=1e9).task()
     both = [task.play(task.initial(), actor, 0) for actor in range(2)]

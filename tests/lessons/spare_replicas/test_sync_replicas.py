@@ -153,44 +153,6 @@ def machine(aggregate: int, total: int | None = None, **options: Any) -> SyncRep
 ONE = [np.ones(2)]
 
 
-def test_the_mean_is_over_all_that_came_and_a_late_gradient_is_dropped() -> None:
-    accumulator = ConditionalAccumulator()
-    assert [accumulator.apply_grad(np.array([x]), 0) for x in (1.0, 2.0, 6.0)] == [True] * 3
-    assert accumulator.take_grad(4) is None
-    assert accumulator.take_grad(2) == [3.0]
-    assert not accumulator.apply_grad(np.array([1.0]), 0)
-    assert accumulator.count == 0 and accumulator.take_grad(1) is None
-    assert accumulator.apply_grad(np.array([5.0]), 1)
-    assert accumulator.take_grad(1) == [5.0]
-
-
-def test_without_tokens_at_the_start_nobody_passes_before_the_update() -> None:
-    sync = machine(2, num_tokens=0)
-    sync.push(0, ONE)
-    assert sync.take_token(0) is None and not sync.chief_turn()
-    sync.push(1, ONE)
-    assert sync.take_token(1) is None and sync.chief_turn()
-    assert sync.queue.tokens() == (1, 1)
-    assert sync.pull()[0].tolist() == [-1.0, -1.0]
-
-
-def test_a_worker_with_an_old_token_is_dropped_although_it_pulls_new_weights() -> None:
-    sync = machine(2)
-    for worker in (0, 1):
-        sync.push(worker, ONE)
-        assert sync.take_token(worker) == 0
-    assert sync.chief_turn() and sync.pull()[0].tolist() == [-1.0, -1.0]
-    assert sync.push(0, ONE) == (False,)
-
-
-def test_one_variable_may_count_a_gradient_that_the_other_drops() -> None:
-    sync = SyncReplicas([np.zeros(2), np.zeros(3)], lambda: Sgd(1.0), 1, 2, num_tokens=0)
-    sync.push_one(0, 0, np.ones(2))
-    assert not sync.chief_turn() and len(sync.queue) == 0
-    assert sync.push(1, [np.ones(2), np.ones(3)]) == (False, True)
-    assert sync.chief_turn() and sync.queue.tokens() == (1, 1)
-
-
 @given(
     total=st.integers(1, 5),
     spare=st.integers(0, 4),
