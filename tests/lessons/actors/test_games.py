@@ -17,13 +17,11 @@ from helpers.lessons.actors.experiments.games import (
 )
 from helpers.lessons.actors.experiments.tic_tac_toe import TicTacToe
 
-ROWS = ((0, 1, 2), (3, 4, 5), (6, 7, 8))
-COLUMNS = ((0, 3, 6), (1, 4, 7), (2, 5, 8))
-DIAGONALS = ((0, 4, 8), (2, 4, 6))
+LINES = ("012", "345", "678", "036", "147", "258", "048", "246")
 
 
 def line(places: set[int]) -> bool:
-    return any(places.issuperset(each) for each in (*ROWS, *COLUMNS, *DIAGONALS))
+    return any(places.issuperset(map(int, each)) for each in LINES)
 
 
 def marks(seen: torch.Tensor) -> tuple[set[int], set[int]]:
@@ -49,20 +47,15 @@ def test_each_board_is_refereed(seed: int, boards: int) -> None:
             elif len(mine | theirs) == 9:
                 assert (reward, ended) == (0, True)
             elif not ended:
-                assert reward == 0
-                assert new_mine == mine
-                assert len(new_theirs - theirs) == 1
-                assert theirs < new_theirs
-                assert not new_theirs & mine
-                assert not line(new_theirs)
+                assert reward == 0 and new_mine == mine
+                assert len(new_theirs - theirs) == 1 and theirs < new_theirs
+                assert not new_theirs & mine and not line(new_theirs)
             else:  # lost, or the last place was theirs
                 assert reward == -1 or len(mine | theirs) == 8
             if ended:
-                assert new_mine == set()
-                assert len(new_theirs) <= 1
-            assert (
-                set(free[board].nonzero()[:, 0].tolist()) == set(range(9)) - new_mine - new_theirs
-            )
+                assert new_mine == set() and len(new_theirs) <= 1
+            left = set(free[board].nonzero()[:, 0].tolist())
+            assert left == set(range(9)) - new_mine - new_theirs
         seen, legal = after, free
 
 
@@ -106,6 +99,7 @@ def test_an_episode_that_was_cut_off_goes_on_in_its_value() -> None:
     returns = n_step_returns(played.rewards, played.discounts, policy(played.seen[-1])[1])
     assert returns[0].tolist() == [1.75, 1 + 0.5 * 11]
     assert returns[3].tolist() == [1 + 0.5 * 10, 11]
+    assert first_returns(Counting(), policy).tolist() == [3, 2]  # the first episodes alone
 
 
 def test_an_action_is_drawn_as_often_as_the_policy_says() -> None:
@@ -114,13 +108,6 @@ def test_an_action_is_drawn_as_often_as_the_policy_says() -> None:
     drawn = torch.bincount((chances.log() + noise).argmax(-1), minlength=4) / 20_000
     assert drawn[3] == 0
     torch.testing.assert_close(drawn, chances, rtol=0, atol=0.01)
-
-
-def test_only_the_first_episode_counts() -> None:
-    def policy(seen):
-        return torch.zeros(*seen.shape[:-1], 2), seen[..., 0]
-
-    assert first_returns(Counting(), policy).tolist() == [3, 2]
 
 
 def test_a_gradient_is_autograd_s_of_the_whole_loss_and_is_cut() -> None:
