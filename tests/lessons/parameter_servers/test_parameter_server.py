@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 from typing import Any
 
@@ -158,16 +157,6 @@ def test_a_push_has_to_have_the_weights_shape(array):
     with pytest.raises(ValueError, match=r"Worker 2 pushed an array of shape .* have shape \(4,\)"):
         server.push(2, array, 0)
     assert server.log == []
-
-
-def test_a_server_goes_on_from_a_snapshot():
-    server = Server(synchronous(START, 2))
-    server.push(1, START, 0, wants_weights=False)
-    again = pickle.loads(pickle.dumps(server))
-    first, second = (s.push(0, START, 0) for s in (server, again))
-    assert [r.worker for r in first] == [r.worker for r in second] == [0, 1]
-    assert second[1].weights is None and again.log == server.log
-    assert again.rule.weights.tobytes() == server.rule.weights.tobytes()
 
 
 # A worker by itself

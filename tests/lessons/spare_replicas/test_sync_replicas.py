@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -186,33 +187,37 @@ def test_no_gradient_counts_twice_and_none_is_older_than_its_step(
     assert start == (aggregate if num_tokens else 0)
 
 
-def test_wrong_calls_say_what_to_do() -> None:
+def twice() -> None:
     sync = machine(2)
-    with pytest.raises(ValueError, match="has not joined"):
-        sync.push(7, ONE)
-    with pytest.raises(ValueError, match="push one for each"):
-        sync.push(0, [])
-    with pytest.raises(ValueError, match="must be the same"):
-        sync.push(0, [np.ones(3)])
-    with pytest.raises(ValueError, match="has not pushed a gradient to every variable"):
-        sync.take_token(0)
     sync.push(0, ONE)
-    with pytest.raises(ValueError, match="takes a token before"):
-        sync.push(0, ONE)
-    with pytest.raises(ValueError, match="needs at least 1"):
-        tokens_at_start(3, 2, 0)
-    with pytest.raises(ValueError, match="1 gradient or more"):
-        machine(0)
-    with pytest.raises(ValueError, match="nothing to train"):
-        SyncReplicas([], lambda: Sgd(1.0), 1)
-    with pytest.raises(ValueError, match="1 gradient or more"):
-        ConditionalAccumulator().take_grad(0)
-    with pytest.raises(ValueError, match="0 or more"):
-        TokenQueue().enqueue_many(0, -1)
+    sync.push(0, ONE)
+
+
+def another_shape() -> None:
     accumulator = ConditionalAccumulator()
     accumulator.apply_grad(np.ones(2), 0)
-    with pytest.raises(ValueError, match="serves one variable"):
-        accumulator.apply_grad(np.ones(3), 0)
+    accumulator.apply_grad(np.ones(3), 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: machine(2).push(7, ONE), "has not joined"),
+        (lambda: machine(2).push(0, []), "push one for each"),
+        (lambda: machine(2).push(0, [np.ones(3)]), "must be the same"),
+        (lambda: machine(2).take_token(0), "has not pushed a gradient to every variable"),
+        (twice, "takes a token before"),
+        (lambda: tokens_at_start(3, 2, 0), "needs at least 1"),
+        (lambda: machine(0), "1 gradient or more"),
+        (lambda: SyncReplicas([], lambda: Sgd(1.0), 1), "nothing to train"),
+        (lambda: ConditionalAccumulator().take_grad(0), "1 gradient or more"),
+        (lambda: TokenQueue().enqueue_many(0, -1), "0 or more"),
+        (another_shape, "serves one variable"),
+    ],
+)
+def test_wrong_calls_say_what_to_do(call: Callable[[], Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        call()
 
 
 def test_a_push_that_is_refused_leaves_nothing_behind() -> None:
