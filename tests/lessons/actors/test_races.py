@@ -46,13 +46,6 @@ def test_hidden_code_is_none_of_what_is_shown() -> None:
         assert sum(not case.facts["fault"] for case in hidden) >= 3
 
 
-@pytest.mark.parametrize("number", NUMBERS)
-def test_a_text_is_code_of_its_own(number: str) -> None:
-    for case in pieces(number):
-        one, other = (under_test.compiled(case.args[0][0]) for _ in range(2))
-        assert one is not other and one.__globals__ is not other.__globals__
-
-
 # --- found, and replayed --------------------------------------------------------------------------
 
 SHOWN, HIDDEN, SOUND = (

@@ -55,21 +55,6 @@ def final_errors(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", everyday(range(3), 3))
-def test_forty_workers_are_about_39_updates_late(seed):
-    done = helpers.train(
-        lambda weights: Asynchronous(weights, Sgd(0.01), 40),
-        workers=40,
-        task=DigitsTask((64, 32, 10)),
-        updates=2000,
-        times=s.TIMES,
-        seed=seed,
-    )
-    assert abs(done.staleness.mean() - 39) < 0.1 * 39
-    assert done.staleness.min() == 0  # the first gradient of all
-    assert done.staleness.max() > 50  # some are far later than the mean
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("first", everyday([0, 100], 2))
 def test_the_error_rises_with_staleness_as_published(first):
