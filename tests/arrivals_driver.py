@@ -105,7 +105,6 @@ CURED: dict[str, MakeRule] = {
     ),
 }
 EVERY = {**RULES, **CURED}
-AVERAGING: MakeRule = Averaging
 # Rules with what their workers do between pull and push.
 TRAINED: dict[str, tuple[MakeRule, Callable[[], Client]]] = {
     **{
@@ -114,7 +113,7 @@ TRAINED: dict[str, tuple[MakeRule, Callable[[], Client]]] = {
             "asynchronous", "synchronous", "spare replicas", "2-softsync", "bound 2", "all", "batch"
         )
     },
-    "averaging": (AVERAGING, lambda: LocalSteps(0.1, 3)),
+    "averaging": (Averaging, lambda: LocalSteps(0.1, 3)),
     "diloco": (DiLoCo, lambda: LocalSteps(AdamW(0.02), 3)),
     "downpour": (EVERY["Downpour"], lambda: DownpourClient(RATE, 2, 3)),
     "downpour, often": (EVERY["Downpour"], lambda: DownpourClient(RATE, 3, 1)),
@@ -143,8 +142,6 @@ class Arrivals:
         self.going: dict[int, tuple[Any, int]] = {}
         self.decisions: list[Decision] = []
         self.sent: list[tuple[int, int]] = []  # worker and version of each push
-        self.waited = dict.fromkeys(rule.workers, 0)  # arrivals of others since each waits
-        self.longest = 0
         self._release(rule.start())
 
     def arrive(self, pick: int) -> Decision:
@@ -155,12 +152,8 @@ class Arrivals:
         gradient = frozen(self.gradient(worker, len(self.sent), weights))
         self.sent.append((worker, version))
         before = self.rule.version
-        self.waited[worker] = 0
         decision = self.rule.arrive(worker, gradient, version)
         self._follow(decision, before)
-        for other in self.rule.workers - self.going.keys():
-            self.waited[other] += other != worker
-            self.longest = max(self.longest, self.waited[other])
         return decision
 
     def leave(self, pick: int) -> Decision:
@@ -202,7 +195,6 @@ class Arrivals:
             weights, version = self.rule.pull(worker)
             assert version == self.rule.version
             self.going[worker] = frozen(weights), version
-            self.waited[worker] = 0
 
 
 def frozen(array: Any) -> Any:

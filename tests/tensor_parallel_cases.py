@@ -53,22 +53,28 @@ def batch(step: int, rows: int = ROWS) -> tuple[Tensor, Tensor]:
     return text(rows, LENGTH, SHAPE["vocabulary"], seed=step)
 
 
-def dense_training(
-    tied: bool = False, frozen: bool = False, adam: bool = False, rows: int = ROWS
+def _trained(
+    model: nn.Module, adam: bool, loss_of: Any, rows: int = ROWS
 ) -> tuple[list[float], list[dict[str, Tensor]]]:
-    """Losses and states of each step, without ranks."""
-    model = dense(0, tied, frozen)
+    """Losses and states of each step."""
     optimizer = optimizer_of(model, adam)
     losses, states = [], []
     for step in range(STEPS):
         tokens, targets = batch(step, rows)
         optimizer.zero_grad()
-        loss = token_loss(model(tokens), targets)
+        loss = loss_of(model(tokens), targets)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
         states.append(state(model))
     return losses, states
+
+
+def dense_training(
+    tied: bool = False, frozen: bool = False, adam: bool = False, rows: int = ROWS
+) -> tuple[list[float], list[dict[str, Tensor]]]:
+    """Losses and states of each step, without ranks."""
+    return _trained(dense(0, tied, frozen), adam, token_loss, rows)
 
 
 def parallel_training(
@@ -76,17 +82,11 @@ def parallel_training(
 ) -> tuple[list[float], list[dict[str, Tensor]]]:
     """The same on ranks that begin with other weights each."""
     model = parallel_transformer(dense(comm.rank, tied, frozen), comm)
-    optimizer = optimizer_of(model, adam)
-    losses, states = [], []
-    for step in range(STEPS):
-        tokens, targets = batch(step)
-        optimizer.zero_grad()
-        loss = vocabulary_cross_entropy(comm, model(tokens), targets, SHAPE["vocabulary"])
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-        states.append(state(model))
-    return losses, states
+
+    def loss_of(scores: Tensor, targets: Tensor) -> Tensor:
+        return vocabulary_cross_entropy(comm, scores, targets, SHAPE["vocabulary"])
+
+    return _trained(model, adam, loss_of)
 
 
 def part(name: str, whole: Tensor, rank: int, size: int) -> Tensor:

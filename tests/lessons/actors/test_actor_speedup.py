@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helpers.lessons.actors.algorithms.staleness import mean_staleness
 from helpers.lessons.actors.experiments.actor_settings import TIC_TAC_TOE
-from helpers.lessons.actors.experiments.actor_speedup import modelled, paper, steps_to_score
+from helpers.lessons.actors.experiments.actor_speedup import modelled, steps_to_score
 from helpers.lessons.actors.experiments.shared_actors import Look
 
 SHORT = TIC_TAC_TOE._replace(games=2, steps=2, updates=6)
@@ -32,10 +32,6 @@ def test_the_model_by_hand() -> None:
     assert modelled(2, 2, 0.5) == pytest.approx(2 / 1.25)
     assert modelled(2, 1, 0.5) == pytest.approx(1)
     assert modelled(1000, 1000, 0.1) == pytest.approx(10, rel=1e-3)
-
-
-def test_the_paper_s_table() -> None:
-    assert paper() == {1: 1, 2: 2.1, 4: 3.7, 8: 6.9, 16: 12.5}
 
 
 def test_the_steps_to_a_score_are_those_of_the_first_look_that_has_it() -> None:

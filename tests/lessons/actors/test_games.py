@@ -1,7 +1,9 @@
-"""Games, rollouts and actors: against a slow referee, and the same again for the same seed."""
+"""Games, carts and rollouts: against a slow referee, gymnasium's single cart, and autograd."""
 
 from __future__ import annotations
 
+import gymnasium
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -9,22 +11,20 @@ from hypothesis import strategies as st
 
 from helpers.lessons.actors.algorithms.returns import n_step_returns
 from helpers.lessons.actors.experiments.actor_settings import TIC_TAC_TOE
+from helpers.lessons.actors.experiments.cart_pole import CartPole
 from helpers.lessons.actors.experiments.games import (
     Played,
     first_returns,
     gumbel,
-    one_thread,
     rollout,
 )
 from helpers.lessons.actors.experiments.tic_tac_toe import TicTacToe
 
-ROWS = ((0, 1, 2), (3, 4, 5), (6, 7, 8))
-COLUMNS = ((0, 3, 6), (1, 4, 7), (2, 5, 8))
-DIAGONALS = ((0, 4, 8), (2, 4, 6))
+LINES = ("012", "345", "678", "036", "147", "258", "048", "246")
 
 
 def line(places: set[int]) -> bool:
-    return any(places.issuperset(each) for each in (*ROWS, *COLUMNS, *DIAGONALS))
+    return any(places.issuperset(map(int, each)) for each in LINES)
 
 
 def marks(seen: torch.Tensor) -> tuple[set[int], set[int]]:
@@ -50,20 +50,15 @@ def test_each_board_is_refereed(seed: int, boards: int) -> None:
             elif len(mine | theirs) == 9:
                 assert (reward, ended) == (0, True)
             elif not ended:
-                assert reward == 0
-                assert new_mine == mine
-                assert len(new_theirs - theirs) == 1
-                assert theirs < new_theirs
-                assert not new_theirs & mine
-                assert not line(new_theirs)
+                assert reward == 0 and new_mine == mine
+                assert len(new_theirs - theirs) == 1 and theirs < new_theirs
+                assert not new_theirs & mine and not line(new_theirs)
             else:  # lost, or the last place was theirs
                 assert reward == -1 or len(mine | theirs) == 8
             if ended:
-                assert new_mine == set()
-                assert len(new_theirs) <= 1
-            assert (
-                set(free[board].nonzero()[:, 0].tolist()) == set(range(9)) - new_mine - new_theirs
-            )
+                assert new_mine == set() and len(new_theirs) <= 1
+            left = set(free[board].nonzero()[:, 0].tolist())
+            assert left == set(range(9)) - new_mine - new_theirs
         seen, legal = after, free
 
 
@@ -107,6 +102,7 @@ def test_an_episode_that_was_cut_off_goes_on_in_its_value() -> None:
     returns = n_step_returns(played.rewards, played.discounts, policy(played.seen[-1])[1])
     assert returns[0].tolist() == [1.75, 1 + 0.5 * 11]
     assert returns[3].tolist() == [1 + 0.5 * 10, 11]
+    assert first_returns(Counting(), policy).tolist() == [3, 2]  # the first episodes alone
 
 
 def test_an_action_is_drawn_as_often_as_the_policy_says() -> None:
@@ -115,21 +111,6 @@ def test_an_action_is_drawn_as_often_as_the_policy_says() -> None:
     drawn = torch.bincount((chances.log() + noise).argmax(-1), minlength=4) / 20_000
     assert drawn[3] == 0
     torch.testing.assert_close(drawn, chances, rtol=0, atol=0.01)
-
-
-def test_one_thread_computes_and_the_number_of_before_comes_back() -> None:
-    before = torch.get_num_threads()
-    with pytest.raises(KeyError), one_thread():
-        assert torch.get_num_threads() == 1
-        raise KeyError
-    assert torch.get_num_threads() == before
-
-
-def test_only_the_first_episode_counts() -> None:
-    def policy(seen):
-        return torch.zeros(*seen.shape[:-1], 2), seen[..., 0]
-
-    assert first_returns(Counting(), policy).tolist() == [3, 2]
 
 
 def test_a_gradient_is_autograd_s_of_the_whole_loss_and_is_cut() -> None:
@@ -157,3 +138,60 @@ def test_functions_of_one_s_own_judge_and_weigh_a_rollout() -> None:
     assert len(seen) == 1
     assert float(found[-1]) == pytest.approx(0.5 * 3 * setting.steps)  # the value's own bias
     assert not found[-10:-1].any()
+
+
+# --- carts ----------------------------------------------------------------------------------------
+
+
+def upright(seen: torch.Tensor) -> torch.Tensor:
+    """Push to where the pole falls: an answer by hand, which stands for 500 steps."""
+    place, speed, angle, turn = seen.T
+    return (angle + 0.5 * turn + 0.05 * place + 0.1 * speed > 0).long()
+
+
+def keeps_up(seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mostly upright's; the value is the sum of what is seen."""
+    better = upright(seen.reshape(-1, 4)).view(seen.shape[:-1])
+    return 3.0 * torch.nn.functional.one_hot(better, 2), seen.sum(-1)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_each_cart_moves_as_gymnasium_s_single_one(seed: int) -> None:
+    carts, single = CartPole(3, seed), gymnasium.make("CartPole-v1").unwrapped
+    random = torch.Generator().manual_seed(seed)
+    ends = 0
+    single.reset()
+    for _ in range(200):
+        before = carts.carts.state.T.copy()
+        actions = torch.randint(2, (3,), generator=random)
+        played = carts.step(actions)
+        for cart in range(3):
+            single.state, single.steps_beyond_terminated = before[cart], None
+            seen, reward, ended, _, _ = single.step(int(actions[cart]))
+            np.testing.assert_allclose(played.last[cart], seen, rtol=1e-6)
+            assert float(played.rewards[cart]) == reward == 1
+            assert bool(played.ended[cart]) == ended
+            ends += ended
+            after = carts.observe()[0][cart]
+            if ended:  # begun anew in the same step
+                assert bool((after.abs() <= 0.05).all())
+            else:
+                assert torch.equal(after, played.last[cart])
+    assert ends > 10
+
+
+def test_an_episode_is_cut_after_500_steps_and_not_before() -> None:
+    carts = CartPole(2, 5)
+    for step in range(1, 521):
+        played = carts.step(upright(carts.observe()[0]))
+        assert not played.ended.any()
+        assert played.cut.tolist() == [step == 500] * 2
+    assert first_returns(CartPole(4, 1), keeps_up).tolist() == [500] * 4
+
+
+def test_a_pole_that_falls_at_the_last_step_is_not_cut() -> None:
+    carts = CartPole(1, 0)
+    carts.carts.steps[:] = 499
+    carts.carts.state[:, 0] = (0.0, 0.0, 0.25, 3.0)  # beyond 12°: it has fallen
+    played = carts.step(torch.tensor([0]))
+    assert (bool(played.ended[0]), bool(played.cut[0])) == (True, False)

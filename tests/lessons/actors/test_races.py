@@ -46,13 +46,6 @@ def test_hidden_code_is_none_of_what_is_shown() -> None:
         assert sum(not case.facts["fault"] for case in hidden) >= 3
 
 
-@pytest.mark.parametrize("number", NUMBERS)
-def test_a_text_is_code_of_its_own(number: str) -> None:
-    for case in pieces(number):
-        one, other = (under_test.compiled(case.args[0][0]) for _ in range(2))
-        assert one is not other and one.__globals__ is not other.__globals__
-
-
 # --- found, and replayed --------------------------------------------------------------------------
 
 SHOWN, HIDDEN, SOUND = (
@@ -98,9 +91,3 @@ def test_nothing_is_found_in_sound_code(count: Callable[..., Any]) -> None:
         races.search(count, seeds=range(6))
     run = races.run(count, [[1.0, 1.0], [1.0, 1.0]])
     assert run.lost == 0 and not run.overwritten
-
-
-def test_times_are_those_of_their_seed() -> None:
-    assert races.times(3, (2, 1)) == races.times(3, (2, 1)) != races.times(4, (2, 1))
-    assert [len(row) for row in races.times(0, (2, 0, 5))] == [2, 0, 5]
-    assert all(0.5 <= s <= 1.5 for row in races.times(1, (50,)) for s in row)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import json
 
 import pytest
 import torch
@@ -20,12 +19,7 @@ from helpers.lessons.actors.experiments.stale_clock import arrivals, counted_sta
 from helpers.lessons.parameter_servers.experiments.step_times import Constant, Gamma
 
 SHORT = TIC_TAC_TOE._replace(games=2, steps=3)
-EVERY = {
-    "synchronous": {},
-    "asynchronous": {},
-    "wait": {"bound": 2},
-}
-MODES = st.sampled_from(sorted(EVERY))
+MODES = st.sampled_from(["synchronous", "asynchronous", "wait"])
 
 
 @settings(deadline=None, max_examples=25)
@@ -35,7 +29,7 @@ def test_every_log_is_sound(mode: str, actors: int, batch: int, queue: int, seed
         batch = min(batch, actors + queue)
     log = arrivals(
         80, actors, mode, times=Gamma(1.0, 0.5), learning=0.2, batch=batch, queue=queue, seed=seed,
-        **EVERY[mode],
+        **({"bound": 2} if mode == "wait" else {}),
     )  # fmt: skip
     assert len(log) == 80
     # Updates follow one after the other, each of as many rollouts; only the last may be cut short.
@@ -51,25 +45,17 @@ def test_every_log_is_sound(mode: str, actors: int, batch: int, queue: int, seed
         assert all(one.staleness <= 2 for one in log)
 
 
-@settings(deadline=None, max_examples=6)
-@given(
-    st.integers(1, 9),
-    st.integers(1, 4),
-    st.integers(1, 4),
-    st.sampled_from((0.0, 0.3, 0.9)),
-    st.integers(0, 9),
+@pytest.mark.parametrize(
+    ("actors", "batch", "fetch_every", "spread"),
+    [(1, 1, 1, 0.0), (9, 1, 1, 0.9), (5, 4, 1, 0.3), (6, 1, 4, 0.3), (8, 3, 2, 0.9)],
 )
 def test_the_mean_staleness_is_the_formula_s_whatever_takes_how_long(
-    actors: int, batch: int, fetch_every: int, spread: float, seed: int
+    actors: int, batch: int, fetch_every: int, spread: float
 ) -> None:
     # Without a queue every rollout in flight is in the hands of an actor, one each, always.
-    batch = min(batch, actors)
-    log = arrivals(
-        2500, actors, times=Gamma(1.0, spread), learning=0.1, batch=batch, fetch_every=fetch_every,
-        seed=seed,
-    )[500:]  # fmt: skip
-    wanted = mean_staleness(actors, batch=batch, fetch_every=fetch_every)
-    assert counted_staleness(log) == pytest.approx(wanted, rel=0.05)
+    times, how = Gamma(1.0, spread), {"batch": batch, "fetch_every": fetch_every}
+    log = arrivals(2500, actors, times=times, learning=0.1, **how)[500:]
+    assert counted_staleness(log) == pytest.approx(mean_staleness(actors, **how), rel=0.05)
 
 
 @pytest.mark.parametrize(("actors", "queue"), [(8, 0), (8, 4), (3, 7)])
@@ -135,39 +121,6 @@ def test_learning_by_a_log_is_what_a_clock_that_plays_gives_bit_for_bit(learning
     log = arrivals(40, 3, times=Gamma(1.0, 0.4), learning=learning, seed=2)
     wanted = by_a_clock_that_plays(40, 3, learning, seed=2)
     assert torch.equal(replay(log, SHORT).weights, wanted)
-
-
-@pytest.mark.parametrize(("mode", "actors"), [("synchronous", 3), ("asynchronous", 5), ("wait", 1)])
-def test_a_log_that_was_kept_gives_the_same_weights(mode: str, actors: int) -> None:
-    log = arrivals(20, actors, mode, times=Gamma(1.0, 0.4), seed=1, **EVERY[mode])
-    first = replay(log, SHORT, look=5)
-    kept = json.loads(json.dumps(log))
-    again = replay(kept, SHORT, look=5)
-    assert torch.equal(first.weights, again.weights)
-    assert [one.steps for one in first.looks][-1] == 20 * SHORT.steps_per_update
-    for one, other in zip(first.looks, again.looks, strict=True):
-        assert one[:2] == other[:2]
-        assert torch.equal(one.weights, other.weights)
-    # Not because nothing matters: another seed, or no correction, gives others.
-    assert not torch.equal(first.weights, replay(log, SHORT, seed=1).weights)
-
-
-def test_the_order_decides_the_weights() -> None:
-    log = arrivals(12, 3)
-    other = [log[1]._replace(update=0), log[0]._replace(update=1), *log[2:]]
-    assert log[0].actor != log[1].actor
-    assert not torch.equal(replay(log, SHORT).weights, replay(other, SHORT).weights)
-
-
-def test_a_correction_matters_where_copies_are_old_and_not_where_they_are_new() -> None:
-    fresh = arrivals(12, 3, "synchronous")
-    torch.testing.assert_close(
-        replay(fresh, SHORT).weights, replay(fresh, SHORT, correct=None).weights,
-        rtol=1e-3, atol=1e-4,
-    )  # fmt: skip
-    stale = arrivals(60, 3, fetch_every=8)
-    apart = replay(stale, SHORT).weights - replay(stale, SHORT, correct=None).weights
-    assert float(apart.abs().max()) > 1e-3
 
 
 def test_rollouts_side_by_side_are_one_of_all_games() -> None:

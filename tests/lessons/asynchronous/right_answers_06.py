@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 
 from helpers.engine.servers.cure import Cure
 from helpers.engine.servers.rule import Decision, Push, Rule
@@ -30,14 +29,6 @@ def descent_in_an_array(rate: float, staleness: int, noise: list[float]) -> Any:
     for step, error in enumerate(noise):
         path[staleness + step + 1] = path[staleness + step] - rate * path[step] - rate * error
     return path[staleness:]
-
-
-def descent_in_torch(rate: float, staleness: int, noise: list[float]) -> Any:
-    """A list of tensors, in torch's usual seven digits."""
-    path = [torch.tensor(1.0)]
-    for step in range(len(noise)):
-        path.append(path[-1] - rate * (path[max(step - staleness, 0)] + noise[step]))
-    return path
 
 
 class DropByHand(Cure):
@@ -114,25 +105,6 @@ class WarmupByApplying(Cure):
         return Decision(self.rule.start() if over else (worker,), (push,))
 
 
-class WarmupByStart(Cure):
-    """Who goes on is always who starts: the lone worker, or everybody."""
-
-    def __init__(self, rule: Rule, updates: int) -> None:
-        super().__init__(rule)
-        self.updates = updates
-
-    def start(self) -> tuple[int, ...]:
-        """All, or one."""
-        return self.rule.start()[: 1 if self.version < self.updates else None]
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """Apply, or hand on."""
-        if self.version >= self.updates:
-            return super().arrive(worker, gradient, version)
-        self.rule.apply(gradient)
-        return Decision(self.start(), (Push(worker, version, 0),))
-
-
 class BoundedByArray(Rule):
     """Clocks in an array, where one that has left is infinitely far; gives lists."""
 
@@ -163,77 +135,12 @@ class BoundedByArray(Rule):
         return Decision(self.awake() if self.workers else ())
 
 
-class BoundedByGoing(Rule):
-    """Keeps who is going, and finds those who may start anew each time; gives sets."""
-
-    def __init__(self, weights: Any, optimizer: Any, workers: int, bound: float) -> None:
-        super().__init__(weights, optimizer, workers)
-        self.bound, self.given = bound, [0] * workers
-        self.going = set(self.workers)
-
-    def news(self) -> Any:
-        """Who goes now and did not before."""
-        least = min((self.given[each] for each in self.workers), default=0)
-        fresh = {w for w in self.workers - self.going if self.given[w] <= least + self.bound}
-        self.going |= fresh
-        return fresh
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """It is not going any more, unless it may."""
-        applied = (self.push(worker, version),)
-        self.apply(gradient)
-        self.given[worker] += 1
-        self.going.remove(worker)
-        return Decision(self.news(), applied)
-
-    def leave(self, worker: int) -> Decision:
-        """Out of both sets."""
-        self.workers.discard(worker)
-        self.going.discard(worker)
-        return Decision(self.news())
-
-
-class BoundedByRounds(Rule):
-    """Who has to wait stands in a list for the clock at which the slowest wakes it."""
-
-    def __init__(self, weights: Any, optimizer: Any, workers: int, bound: float) -> None:
-        super().__init__(weights, optimizer, workers)
-        self.bound, self.clocks = bound, {worker: 0 for worker in self.workers}
-        self.asleep: list[tuple[float, int]] = []
-
-    def wake(self) -> list[int]:
-        """Those whose moment has come."""
-        slowest = min(self.clocks.values(), default=0)
-        found = [worker for at, worker in self.asleep if at <= slowest]
-        self.asleep = [pair for pair in self.asleep if pair[0] > slowest]
-        return found
-
-    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-        """Apply it; sleep until the slowest is near enough, which may be now."""
-        push = self.push(worker, version)
-        self.apply(gradient)
-        self.clocks[worker] += 1
-        self.asleep.append((self.clocks[worker] - self.bound, worker))
-        return Decision(release=tuple(self.wake()), applied=(push,))
-
-    def leave(self, worker: int) -> Decision:
-        """Out of the clocks and out of the list."""
-        super().leave(worker)
-        self.clocks.pop(worker)
-        self.asleep = [pair for pair in self.asleep if pair[1] != worker]
-        return Decision(release=tuple(self.wake()))
-
-
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("06.1", AsynchronousByHand),
     ("06.2", descent_in_an_array),
-    ("06.2", descent_in_torch),
     ("06.3", DropByHand),
     ("06.4", ScaleByVersions),
     ("06.5", CompensateFromAPair),
     ("06.6", WarmupByApplying),
-    ("06.6", WarmupByStart),
     ("06.7", BoundedByArray),
-    ("06.7", BoundedByGoing),
-    ("06.7", BoundedByRounds),
 ]

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import Any
-
-import psutil
 import pytest
 import torch
 from torch import nn
 
 import helpers
-from helpers.engine.errors import RankFailed
-from helpers.lessons.asynchronous.experiments.torch_hogwild import hogwild, lost, shared
+from helpers.lessons.asynchronous.experiments.torch_hogwild import hogwild, lost
 from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
 
 pytestmark = pytest.mark.real
@@ -44,22 +38,3 @@ def test_nothing_is_lost_where_one_adds_or_all_add_elsewhere() -> None:
     assert list(helpers.run(lost, 100, 50, 100, ranks=1)) == [(0, 5000)]
     missing, made = helpers.run(lost, 1000, 200, 1000, ranks=2)[0]
     assert made == 400_000 and 0 <= missing < made
-
-
-def fails(comm: Any, folder: str) -> None:
-    """Rank 1 fails while the others go on and on."""
-    Path(folder, str(comm.rank)).write_text(str(os.getpid()))
-    weights = shared(comm, torch.zeros(10))
-    while True:
-        weights.add_(1)
-        if comm.rank == 1 and weights[0] > 100:
-            raise ValueError("rank one has had enough")
-
-
-def test_one_that_fails_is_named_and_none_is_left(tmp_path: Path) -> None:
-    with pytest.raises(RankFailed, match="rank one has had enough") as failure:
-        helpers.run(fails, str(tmp_path), ranks=3, timeout=120)
-    assert "ank 1" in str(failure.value)
-    for path in tmp_path.iterdir():
-        assert not psutil.pid_exists(int(path.read_text()))
-    assert len(list(tmp_path.iterdir())) == 3

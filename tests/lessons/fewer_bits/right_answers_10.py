@@ -56,15 +56,6 @@ def scale_in_order(scale: float, good: int, finite: bool, interval: int) -> Any:
 # --- 10.3: the largest, and a memory for the rest -------------------------------------------------
 
 
-def largest_one_by_one(gradient: Any, error: Any, count: int) -> Any:
-    """Plain Python; of equal ones the last."""
-    wanted = [g + e for g, e in zip(gradient.tolist(), error.tolist(), strict=True)]
-    best = sorted(range(len(wanted)), key=lambda at: (abs(wanted[at]), at))[-count:]
-    left = [0.0 if at in best else number for at, number in enumerate(wanted)]
-    sent = gradient.new_tensor([wanted[at] for at in sorted(best)])
-    return torch.tensor(sorted(best)), sent, gradient.new_tensor(left)
-
-
 def largest_taken_off(gradient: Any, error: Any, count: int) -> Any:
     """What was sent is taken off the gradient, and the old error added: zeros but for rounding."""
     places, _ = torch.sort(torch.topk((gradient + error).abs(), count, sorted=False)[1])
@@ -129,7 +120,6 @@ RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("10.1", half_by_owners),
     ("10.2", scale_in_order),
     ("10.3", largest_taken_off),
-    ("10.3", largest_one_by_one),
     ("10.4", low_rank_by_svd),
     ("10.5", DiLoCoOfDifferences),
     ("10.6", even_by_the_link),

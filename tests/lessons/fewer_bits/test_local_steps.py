@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -12,11 +11,9 @@ from torch import Tensor, nn
 import helpers
 from helpers.engine.comm import Comm
 from helpers.engine.errors import RankFailed
-from helpers.lessons.fewer_bits.algorithms.diloco import DiLoCo
 from helpers.lessons.fewer_bits.algorithms.local_steps import LocalSteps
 from helpers.lessons.messages.algorithms.collectives import ring_bytes
-from helpers.lessons.parameter_servers.algorithms.server_optimizers import AdamW, Sgd
-from helpers.lessons.parameter_servers.algorithms.update_rules import Averaging
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 
 SIZES = [1, 2, 3, 5]
 STEPS = 12
@@ -129,38 +126,3 @@ def test_a_delayed_sum_hides_behind_the_steps() -> None:
     for options, words in (({"parts": 9}, "take turns"), ({"delay": 4}, "below the interval")):
         with pytest.raises(RankFailed, match=words):
             helpers.run(trains, 4, None, STEPS, options, **links)  # type: ignore[arg-type]
-
-
-def test_with_a_rate_of_one_the_rule_is_the_supervisor() -> None:
-    weights = np.linspace(-1.0, 1.0, 6)
-    rules = [Averaging(weights, 3), DiLoCo(weights, 3, Sgd(1.0))]
-    random = np.random.default_rng(5)
-    for _ in range(4):
-        for worker in random.permutation(3):
-            pushed = random.normal(size=6)
-            decisions = [rule.arrive(int(worker), pushed, rule.version) for rule in rules]
-            assert decisions[0] == decisions[1]
-    np.testing.assert_allclose(rules[0].weights, rules[1].weights, rtol=1e-12)
-
-
-@pytest.mark.parametrize("nesterov", [False, True])
-def test_the_optimizers_are_torchs(nesterov: bool) -> None:
-    generator = torch.Generator().manual_seed(1)
-    start = torch.randn(7, generator=generator, dtype=torch.float64)
-    for ours, theirs in (
-        (Sgd(0.3, 0.9, nesterov), lambda p: torch.optim.SGD(p, 0.3, 0.9, nesterov=nesterov)),
-        (AdamW(0.01, (0.8, 0.95), 1e-6, 0.1),
-         lambda p: torch.optim.AdamW(p, 0.01, (0.8, 0.95), 1e-6, 0.1)),
-    ):  # fmt: skip
-        weights, parameter = start.clone(), nn.Parameter(start.clone())
-        optimizer = theirs([parameter])
-        for version in range(6):
-            gradient = torch.randn(7, generator=generator, dtype=torch.float64)
-            weights = ours.step(weights, gradient, version)
-            parameter.grad = gradient
-            optimizer.step()
-        torch.testing.assert_close(weights, parameter.detach(), rtol=1e-12, atol=1e-14)
-    with pytest.raises(ValueError, match="Nesterov"):
-        Sgd(0.1, nesterov=True)
-    with pytest.raises(ValueError, match="betas"):
-        AdamW(0.1, (1.0, 0.9))

@@ -13,7 +13,6 @@ from helpers.engine.comm import Comm
 from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
 from helpers.lessons.fewer_bits.algorithms.loss_scale import DynamicLossScale, MixedPrecision
 from helpers.lessons.fewer_bits.algorithms.two_way import HalfRing
-from helpers.lessons.fewer_bits.experiments.half_training import train
 
 SGD = partial(torch.optim.SGD, lr=1.0)
 
@@ -78,15 +77,3 @@ def test_all_ranks_skip_the_same_step(engine: str, size: int) -> None:
     assert results[0][1] == [2.0**15, 2.0**15, 2.0**16, 2.0**16, 2.0**17, 2.0**17]
     assert all(each == results[0] for each in results)
     assert results[0][2] == pytest.approx(1 - 5 * 2.0**-14, abs=2.0**-12)
-
-
-@pytest.mark.thorough
-def test_fp16_stands_still_without_a_scale_and_trains_with_one() -> None:
-    whole, alone = train(torch.float32), train(torch.float16)
-    assert alone.losses[-1] == alone.losses[0] and set(alone.zeros) == {1.0}
-    scale = DynamicLossScale(2.0**36, interval=40)  # too large at first
-    scaled = train(torch.float16, scale)
-    assert scale.skipped >= 3 and max(scaled.scales) > scaled.scales[scale.skipped]
-    for losses in (scaled.losses, train(torch.bfloat16).losses):
-        assert abs(losses[-1] / whole.losses[-1] - 1) < 0.1
-    assert whole.losses[-1] < 0.5 * whole.losses[0]

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 import helpers
 from helpers.engine.comm import Comm
-from helpers.engine.errors import RankFailed
 from helpers.lessons.data_parallel.algorithms.bucket import Bucket
 from helpers.lessons.data_parallel.algorithms.data_parallel import DataParallel
 from helpers.lessons.fewer_bits.algorithms.power_sgd import PowerSgd, power_sgd_numbers
@@ -85,12 +84,6 @@ def test_as_many_numbers_travel_as_the_formula_says(
     assert power_sgd_numbers(SHAPES, rank) == lefts + rights
     for r, sent in enumerate(run.stats.bytes):
         assert sent == ring_bytes(lefts, size, r) + ring_bytes(rights, size, r)
-
-
-def test_strangers_are_refused() -> None:
-    for reduce in (PowerSgd(1), SparseRows([])):
-        with pytest.raises(RankFailed, match="take_buckets"):
-            helpers.run(lambda comm, r=reduce: r(comm, torch.zeros(3)), engine="virtual", ranks=2)
 
 
 # --- in DataParallel ------------------------------------------------------------------------------

@@ -52,22 +52,6 @@ def serve_in_one_loop(comm: Any, weights: Any, gradient: Any, steps: int, rate: 
     return held
 
 
-def push_as_numpy(comm: Any, weights: Any, gradient: Any, steps: int, rate: float) -> Any:
-    """A worker's gradient travels as an array; the server keeps to the ranks' order."""
-    if comm.rank:
-        for _ in range(steps):
-            comm.send(gradient(comm.recv(0)).numpy(), 0)
-        return None
-    for worker in range(1, comm.size):
-        comm.send(weights, worker)
-    for step in range(1, steps + 1):
-        for worker in range(1, comm.size):
-            weights = weights - rate * torch.from_numpy(comm.recv(worker))
-            if step < steps:
-                comm.send(weights, worker)
-    return weights
-
-
 def rate_by_cases(
     workers: int, servers: int, nbytes: float, compute: float, bandwidth: float
 ) -> Any:
@@ -135,7 +119,6 @@ class AdagradInPlace:
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("05.1", AveragingInPlace),
     ("05.2", serve_in_one_loop),
-    ("05.2", push_as_numpy),
     ("05.3", rate_by_cases),
     ("05.4", place_with_numpy),
     ("05.5", DownpourWithCountdowns),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 from typing import Any
 
@@ -21,7 +20,6 @@ from helpers.engine.servers.parameter_server import (
     Worker,
     check_fit,
     cut,
-    join,
 )
 from helpers.engine.servers.virtual import VirtualTraining
 from helpers.lessons.asynchronous.algorithms.stale_cures import BatchRows
@@ -161,16 +159,6 @@ def test_a_push_has_to_have_the_weights_shape(array):
     assert server.log == []
 
 
-def test_a_server_goes_on_from_a_snapshot():
-    server = Server(synchronous(START, 2))
-    server.push(1, START, 0, wants_weights=False)
-    again = pickle.loads(pickle.dumps(server))
-    first, second = (s.push(0, START, 0) for s in (server, again))
-    assert [r.worker for r in first] == [r.worker for r in second] == [0, 1]
-    assert second[1].weights is None and again.log == server.log
-    assert again.rule.weights.tobytes() == server.rule.weights.tobytes()
-
-
 # A worker by itself
 
 
@@ -200,17 +188,31 @@ def test_a_push_is_as_old_as_the_oldest_gradient_in_it():
     assert worker.compute() is not None and worker.versions == [5, 6]
 
 
-def test_cut_and_join_are_inverse_and_cut_copies_nothing():
-    for array in (np.arange(7.0), torch.arange(7.0)):
-        for servers in (1, 2, 3, 7):
-            parts = cut(array, servers)
-            assert len(parts) == servers and {len(part) for part in parts} <= {
-                7 // servers,
-                -(-7 // servers),
-            }
-            assert type(join(parts)) is type(array) and (join(parts) == array).all()
-        parts[0][0] = 5
-        assert array[0] == 5
+def test_local_steps_push_the_weights_at_the_end_of_each_interval():
+    client, pushed = LocalSteps(0.5, interval=3), []
+    for step in range(6):
+        if client.wants_weights:
+            client.pulled(START + step, step)
+        # Gradient number i is 10^i in all places, so that a sum shows which ones are in it.
+        pushed.append(client.computed(np.full(4, 10.0**step)))
+        assert client.wants_weights == (pushed[-1] is not None) == (step % 3 == 2)
+    assert (pushed[2] == START - 0.5 * 111).all()
+    assert (pushed[5] == START + 3 - 0.5 * 111000).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: DownpourClient(0.1, 0, 1), "both are 1 or more"),
+        (lambda: DownpourClient(0.1, 1, 0), "both are 1 or more"),
+        (lambda: LocalSteps(0.1, 0), "at least one step alone"),
+        (lambda: DownpourClient(-1), "rate of local steps is above 0"),
+        (lambda: LocalSteps(float("nan"), 2), "rate of local steps is above 0"),
+    ],
+)
+def test_clients_refuse_what_cannot_be(make, says):
+    with pytest.raises(ValueError, match=says):
+        make()
 
 
 def test_rules_and_clients_that_do_not_fit_say_so():

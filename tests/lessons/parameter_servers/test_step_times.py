@@ -6,8 +6,6 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from benchmarks.order_statistics import mean_times_to_kth, times_to_kth
 from helpers.lessons.parameter_servers.experiments.step_times import (
@@ -52,23 +50,18 @@ def test_a_workers_times_depend_on_the_seed_and_its_number_alone(model: StepTime
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-@given(steps=st.integers(1, 5), workers=st.integers(1, 120), seed=st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None)
-def test_draws_are_seconds_and_repeat(model: StepTimes, steps: int, workers: int, seed: int):
-    first, second = (model.draw(steps, workers, np.random.default_rng(seed)) for _ in range(2))
-    assert first.shape == (steps, workers)
-    assert np.isfinite(first).all() and (first > 0).all()
-    assert (first == second).all()
+def test_draws_are_seconds(model: StepTimes):
+    for steps, workers in ((1, 1), (5, 120)):
+        drawn = draws(model, steps, workers)
+        assert drawn.shape == (steps, workers)
+        assert np.isfinite(drawn).all() and (drawn > 0).all()
 
 
-def test_gamma_has_its_mean_and_spread():
+def test_a_gamma_has_its_mean_and_spread_and_a_heavy_tail_is_heavier():
     times = draws(Gamma(1.5, 0.3))
     assert times.mean() == pytest.approx(1.5, rel=0.01)
     assert times.std() / times.mean() == pytest.approx(0.3, rel=0.02)
     assert (draws(Gamma(1.5, 0.0)) == 1.5).all()
-
-
-def test_a_heavy_tail_is_heavier_than_a_gamma_of_the_same_spread():
     heavy = draws(HeavyTail(2.0, 0.5))
     assert np.median(heavy) == pytest.approx(2.0, rel=0.01)
     assert (heavy > 2.0 * 3.2).mean() == pytest.approx(0.01, abs=0.002)
@@ -102,46 +95,16 @@ def test_on_a_clock_a_straggler_stays_one_for_a_spell(worker: int):
     assert slow.on_clock(worker + 1, seed=7)(9.0) == model.on_clock(worker + 1, seed=7)(9.0)
 
 
-def test_workers_of_a_step_share_how_busy_it_is():
-    model = FittedStragglers()
-    table = model.table(4 * BLOCK, 30, seed=3)
-    body = np.median(table, axis=1)
-    # Independent workers' medians of 30 would hardly move; these follow the step.
-    assert body.std() > 0.08
-    other = model.table(4 * BLOCK, 60, seed=3)[:, 30:]
-    assert np.corrcoef(body, np.median(other, axis=1))[0, 1] > 0.8
-
-
-def test_the_number_of_late_workers_spreads_wider_than_poissons():
-    late = (draws(FittedStragglers(slow_share=0), 20_000, 90) > 2.2).sum(axis=1)
-    assert late.var() > 1.5 * late.mean()
-
-
-def test_one_machine_in_a_hundred_is_slow():
-    mean = draws(FittedStragglers(), 5_000, 212).mean(axis=0)
-    slow = np.flatnonzero(mean > mean.mean() + 0.3)
-    assert slow.tolist() == [99, 199]
-
-
-def test_the_longest_time_is_the_papers():
-    times = draws(FittedStragglers(stuck=0.05), 2_000, 100)
-    assert 250 < times.max() <= 310
-
-
-@given(n=st.sampled_from([1, 2, 3, 5]), k=st.integers(1, 5), seed=st.integers(0, 1000))
-@settings(max_examples=30, deadline=None)
-def test_the_kth_is_the_kth(n: int, k: int, seed: int):
+def test_the_kth_is_the_kth():
     model = Gamma(1.0, 0.4)
-    if k > n:
-        with pytest.raises(ValueError, match=f"1st to a {n}th"):
-            times_to_kth(model, k, n)
-        return
-    found = times_to_kth(model, k, n, steps=20, seed=seed)
-    drawn = model.draw(20, n, np.random.default_rng(seed))
-    assert found.tolist() == [sorted(row)[k - 1] for row in drawn.tolist()]
-    mean = mean_times_to_kth(model, n, steps=20, seed=seed)
-    assert mean[k - 1] == pytest.approx(found.mean())
-    assert (np.diff(mean) >= 0).all()
+    drawn = model.draw(20, 5, np.random.default_rng(3))
+    mean = mean_times_to_kth(model, 5, steps=20, seed=3)
+    for k in range(1, 6):
+        found = times_to_kth(model, k, 5, steps=20, seed=3)
+        assert found.tolist() == [sorted(row)[k - 1] for row in drawn.tolist()]
+        assert mean[k - 1] == pytest.approx(found.mean())
+    with pytest.raises(ValueError, match="1st to a 5th"):
+        times_to_kth(model, 6, 5)
 
 
 @pytest.mark.parametrize(
@@ -165,8 +128,5 @@ def test_the_kth_is_the_kth(n: int, k: int, seed: int):
 def test_bad_input_gets_a_sentence(make, says):
     with pytest.raises(ValueError, match=says):
         make()
-
-
-def test_a_slow_worker_needs_a_model_under_it():
     with pytest.raises(TypeError, match="such as Gamma"):
         OneSlow(1.0)  # type: ignore[arg-type]

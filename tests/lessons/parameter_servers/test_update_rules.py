@@ -15,7 +15,6 @@ from arrivals_driver import (
     WORLDS,
     Arrivals,
     as_torch,
-    asynchronous,
     bounded,
     inside,
     noisy,
@@ -28,7 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
-from helpers.lessons.parameter_servers.algorithms.update_rules import SpareReplicas, Synchronous
+from helpers.lessons.parameter_servers.algorithms.update_rules import Synchronous
 
 START = np.linspace(-1.0, 1.0, 4)
 every_rule = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
@@ -119,98 +118,6 @@ def test_staleness_is_the_updates_between_pull_and_update(make, workers, order):
     assert version == run.rule.version
 
 
-def arrivals_until_released(name: str, workers: int) -> int:
-    """How many pushes of others may come, at most, while a worker waits under a rule."""
-    others = workers - 1
-    if "warm" in name or "all" in name:
-        return 3 * workers + 4 * others  # the warmup's updates come before
-    if "bound" in name:
-        return 3 * others  # s + 1 of each, until the slowest is no longer behind
-    if "spare" in name:
-        return 2 * others  # one that is dropped and one that counts, of each
-    if "sync" in name and "soft" not in name:
-        return others
-    return 0
-
-
-@pytest.mark.parametrize("name", EVERY)
-@few
-@given(worlds, orders)
-def test_nobody_starves(name, workers, order):
-    # `arrive` fails in a deadlock. Whoever waits is released after a few pushes of the others.
-    run = Arrivals(EVERY[name](START, workers), noisy())
-    run.run(order)
-    assert run.longest <= arrivals_until_released(name, workers)
-
-
-@few
-@given(worlds, orders)
-def test_synchronous_takes_one_fresh_gradient_of_everybody(workers, order):
-    run = Arrivals(synchronous(START, workers), noisy())
-    run.run(order)
-    for decision in run.decisions:
-        if decision.applied:
-            assert [push.worker for push in decision.applied] == list(range(workers))
-            assert {push.staleness for push in decision.applied} == {0}
-            assert set(decision.release) == set(range(workers))
-    assert run.rule.version == len(order) // workers
-
-
-@few
-@given(worlds, orders, st.integers(1, 5))
-def test_spare_replicas_take_the_first_n_and_drop_the_late(workers, order, aggregate):
-    aggregate = min(aggregate, workers)
-    run = Arrivals(SpareReplicas(START, Sgd(RATE), workers, aggregate), noisy())
-    for pick in order:
-        before = run.rule.version
-        decision = run.arrive(pick)
-        worker, version = run.sent[-1]
-        # Late is who computed on an older version; it learns so and pulls.
-        assert bool(decision.dropped) == (version < before)
-        if decision.dropped:
-            assert decision.release == (worker,)
-        assert len(decision.applied) in (0, aggregate)
-        assert len({push.worker for push in decision.applied}) == len(decision.applied)
-        assert all(push.staleness == 0 for push in decision.applied)
-
-
-@few
-@given(worlds, orders, st.integers(0, 3))
-def test_bounded_staleness_keeps_its_bound(workers, order, bound):
-    run = Arrivals(bounded(bound)(START, workers), noisy())
-    given_ = Counter()
-    for pick in order:
-        decision = run.arrive(pick)
-        given_[run.sent[-1][0]] += 1
-        slowest = min(given_[worker] for worker in range(workers))
-        # Who is going has given at most s more than the slowest; who waits has given more.
-        for worker in range(workers):
-            assert (given_[worker] - slowest <= bound) == (worker in run.going)
-        for push in decision.applied:
-            assert push.staleness <= (2 * bound + 1) * (workers - 1)
-
-
-def test_the_bound_of_staleness_is_reached():
-    # Worker 0 pulls when it is one ahead, and computes until the others are two ahead of it.
-    run = Arrivals(bounded(1)(START, 2), noisy())
-    run.arrive(0)
-    for _ in range(3):
-        run.arrive(1)
-    decision = run.arrive(0)
-    assert decision.applied[0].staleness == (2 * 1 + 1) * (2 - 1)
-
-
-@pytest.mark.parametrize("workers", [2, 5])
-def test_asynchronous_gradients_are_n_minus_1_late_on_average(workers):
-    in_turn = Arrivals(asynchronous(START, workers), noisy())
-    in_turn.run(one_after_another(5, workers))
-    assert {p.staleness for p in in_turn.applied[workers:]} == {workers - 1}
-    by_chance = Arrivals(asynchronous(START, workers), noisy())
-    by_chance.run(shuffled(100 * workers))
-    late = np.mean([push.staleness for push in by_chance.applied[5 * workers :]])
-    assert late == pytest.approx(workers - 1, rel=0.05)
-
-
 @pytest.mark.parametrize("splits", [1, 4, 12])
 def test_softsync_gradients_are_about_n_late_on_average(splits):
     # In turn, a gradient is n late, or n − 1 where it is the last of its mean: n − n/λ.
@@ -252,13 +159,6 @@ def test_the_gradient_of_one_that_left_counts_and_nobody_waits_for_it():
     assert [push.worker for push in decision.applied] == [0, 1]
     assert decision.release == (1,)
     assert run.rule.weights.tolist() == [-0.5, -0.5, 0, 0]
-
-
-def test_spare_replicas_take_fewer_once_fewer_are_left():
-    run = Arrivals(SpareReplicas(np.zeros(4), Sgd(1.0), 3, aggregate=2), noisy())
-    run.leave(0)
-    run.leave(0)
-    assert run.arrive(0).applied
 
 
 def test_whoever_waits_does_not_begin_again_after_a_restart():

@@ -17,15 +17,6 @@ from helpers.lessons.pipelines.algorithms.instructions import (
 )
 
 
-def bubble_in_seconds(
-    stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0
-) -> Any:
-    """Seconds over seconds, as a tensor in single precision."""
-    slot = torch.tensor(forward + backward)
-    whole = (microbatches + stages - 1) * slot
-    return 1 - microbatches * slot / whole
-
-
 def bubble_as_a_fraction(
     stages: int, microbatches: int, forward: float = 1.0, backward: float = 2.0
 ) -> Any:
@@ -51,12 +42,6 @@ def one_by_one_by_counting(stage: int, stages: int, microbatches: int) -> Iterat
         else:
             yield Backward(back)
             back += 1
-
-
-def one_by_one_in_another_order(stage: int, stages: int, microbatches: int) -> Iterator[Any]:
-    """Takes the microbatches from the last to the first, on every stage."""
-    for each in one_by_one_by_counting(stage, stages, microbatches):
-        yield type(each)(microbatches - 1 - each.microbatch)
 
 
 def run_stage_by_gradients(
@@ -113,13 +98,6 @@ def recompute_from_a_copy(fn: Any, x: Any) -> Any:
     return _Again.apply(fn, x)
 
 
-def recompute_with_torch(fn: Any, x: Any) -> Any:
-    """torch's own, which works by hooks on what autograd saves."""
-    from torch.utils.checkpoint import checkpoint
-
-    return checkpoint(fn, x, use_reentrant=False)
-
-
 def zero_bubble_last_first(
     stage: int, stages: int, microbatches: int, times: int = 1
 ) -> Iterator[Any]:
@@ -139,13 +117,10 @@ def zero_bubble_last_first(
 
 
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
-    ("13.1", bubble_in_seconds),
     ("13.1", bubble_as_a_fraction),
     ("13.2", gpipe_of_an_array),
     ("13.3", one_by_one_by_counting),
-    ("13.3", one_by_one_in_another_order),
     ("13.4", run_stage_by_gradients),
     ("13.5", recompute_from_a_copy),
-    ("13.5", recompute_with_torch),
     ("13.6", zero_bubble_last_first),
 ]

@@ -9,17 +9,14 @@ import torch
 from torch import nn
 
 from helpers.lessons.pipelines.algorithms.schedules import (
-    bubble,
     gpipe,
     interleaved,
     naive,
     one_forward_one_backward,
 )
 from helpers.lessons.pipelines.experiments.gpipe_clock import (
-    BUBBLE_ALONE,
     DEVICES,
     FITTED,
-    MICROBATCHES,
     samples,
     speedups,
 )
@@ -88,11 +85,3 @@ def test_gpipes_published_speedups_within_fifteen_per_cent() -> None:
     # Microbatches are as large as memory or the batch allows.
     assert [samples(k, 1) for k in DEVICES] == [2, 4, 8]
     assert [samples(k, 32) for k in DEVICES] == [2, 2, 2]
-
-
-def test_the_bubble_alone_is_the_formula() -> None:
-    ours = speedups(BUBBLE_ALONE, gpipe)
-    one = 2 * (1 - bubble(2, 1))
-    for m in MICROBATCHES:
-        expected = [k * (1 - bubble(k, m)) / one for k in DEVICES]
-        assert ours[f"M{m}"] == pytest.approx(expected, rel=1e-12)

@@ -111,10 +111,6 @@ def test_layers_on_ranks_are_the_model(size: int, kind: str) -> None:
 # --- what is refused, and what is counted ---------------------------------------------------------
 
 
-def unknown_token(comm: Any) -> None:
-    VocabularyEmbedding(nn.Embedding(7, 2), comm)(torch.tensor([3, 7]))
-
-
 def padding_token(comm: Any) -> None:
     VocabularyEmbedding(nn.Embedding(7, 2, padding_idx=0), comm)
 
@@ -126,7 +122,6 @@ def both_ways(comm: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (unknown_token, "none of the 7, 0 to 6"),
         (padding_token, "has no padding_idx"),
         (both_ways, "goes through time once"),
     ],

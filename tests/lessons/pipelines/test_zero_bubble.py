@@ -24,7 +24,6 @@ from helpers.lessons.pipelines.algorithms.schedules import (
     validate,
 )
 from helpers.lessons.pipelines.algorithms.timetable import (
-    idle_share,
     in_a_v,
     makespan,
     own_idle,
@@ -78,16 +77,6 @@ def test_memory_is_the_papers(stages, more):
     assert held[zero_bubble] == [stages] * stages
     assert held[zb_h2] == [2 * stages - 1] * stages
     assert held[zb_v] == [2 * stages] * stages  # of half stages
-
-
-def test_a_third_of_the_bubble():
-    for schedule, seconds in ((one_forward_one_backward, 33), (zero_bubble, 27)):
-        table = timetable(orders(schedule, 4, 8), clock(1, 1, 1))
-        assert makespan(table) == seconds
-    assert idle_share(table) == pytest.approx(3 / 27)
-    assert split_bubble(4, saved=4) == 0.0
-    with pytest.raises(ValueError, match="one stage or more"):
-        split_bubble(0)
 
 
 def test_halves_that_are_missing_doubled_or_turned_round_are_refused():

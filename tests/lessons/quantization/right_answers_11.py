@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -73,36 +72,6 @@ def mxfp4_in_numpy(x: Any) -> Any:
     return torch.from_numpy(exponents), torch.from_numpy(np.where(blocks < 0, -elements, elements))
 
 
-def mxfp4_in_plain_lists(x: Any) -> Any:
-    """Numbers of Python throughout: lists of lists, and exponents as a tuple."""
-    exponents, elements = [], []
-    for block in x.tolist():
-        largest = max(map(abs, block))
-        exponents.append(math.frexp(largest)[1] - 3 if largest else -127)
-        elements.append([])
-        for number in block:
-            over = math.ldexp(abs(number), -exponents[-1])
-            step = 2.0 ** (min(max(math.frexp(over)[1], 1), 3) - 2)
-            elements[-1].append(math.copysign(min(round(over / step) * step, 6.0), number))
-    return [tuple(exponents), elements]
-
-
-def mxfp4_as_torch_floats(x: Any) -> Any:
-    """The elements in a type of torch of 8 bits, which holds them all."""
-    exponents, elements = mxfp4_in_numpy(x)
-    return exponents.to(torch.int8), elements.to(torch.float8_e4m3fn)
-
-
-def layer_with_scales_by_einsum(
-    x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
-) -> Any:
-    """Scaling written as a product that sums nothing, and so is none."""
-    from helpers.lessons.quantization.algorithms.integer_products import int_matmul
-
-    sums = int_matmul(x, weight.t()) - x_zero * weight.sum(1, dtype=torch.int32)
-    return torch.einsum("ro,o->ro", sums.float(), x_scale * w_scale) + bias
-
-
 def layer_without_a_product(
     x: Any, x_scale: float, x_zero: int, weight: Any, w_scale: Any, bias: Any
 ) -> Any:
@@ -144,25 +113,12 @@ class _Steps(torch.autograd.Function):
         return gradients[0].where(ctx.inside, 0), None, None, None
 
 
-def fake_by_a_hook(x: Any, scale: float, zero_point: int, lowest: int, highest: int) -> Any:
-    """Straight through, and a hook that stops what was cut off."""
-    codes = (x.detach() / scale).round().add(zero_point)
-    kept = codes.clamp(lowest, highest)
-    through = x * 1
-    through.register_hook(lambda gradient: gradient.masked_fill(codes != kept, 0))
-    return through - (x.detach() - scale * (kept - zero_point))
-
-
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("11.1", quantize_by_looking),
     ("11.2", quantize_weight_in_numpy),
-    ("11.3", layer_with_scales_by_einsum),
     ("11.3", layer_without_a_product),
     ("11.4", RecipeEndByEnd),
     ("11.5", fold_in_numpy),
     ("11.6", fake_by_names),
-    ("11.6", fake_by_a_hook),
     ("11.7", mxfp4_in_numpy),
-    ("11.7", mxfp4_in_plain_lists),
-    ("11.7", mxfp4_as_torch_floats),
 ]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from helpers.lessons.quantization.algorithms.calibration import (
     OBSERVERS,
-    ROOM,
     MovingAverage,
     Observer,
     Percentile,
@@ -69,15 +68,6 @@ def test_a_moving_average_forgets_and_a_percentile_leaves_out_as_much_at_either_
     assert seen(watcher, torch.tensor([-4.0, 8.0])) == (-4, 8)
     assert seen(watcher, torch.tensor([0.0, 4.0])) == (-3, 7)
     assert seen(Percentile(99), torch.arange(1000.0)) == (10, 989)
-
-
-def test_more_values_than_there_is_room_for():
-    watcher = Percentile(99)
-    for start in range(0, 3 * ROOM, ROOM // 2):
-        watcher.see(torch.arange(start, start + ROOM // 2, dtype=torch.float64) / (3 * ROOM))
-    assert len(watcher.values()) <= ROOM
-    low, high = watcher.range()
-    assert low == pytest.approx(0.01, abs=1e-3) and high == pytest.approx(0.99, abs=1e-3)
 
 
 @AT_EASE

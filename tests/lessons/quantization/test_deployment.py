@@ -50,7 +50,6 @@ def test_litert_s_model_says_what_ours_says(litert):
 
 
 LAYERS = {
-    "as large as it was": [nn.Conv2d(3, 4, 3, padding=1)],
     "uneven": [nn.Conv2d(3, 4, (1, 3), stride=(1, 2), padding=(2, 1), bias=False)],
     "depthwise": [nn.Conv2d(3, 6, 3, groups=3, padding=1), nn.ReLU(), nn.Conv2d(6, 2, 1)],
     "flattened": [nn.AvgPool2d((3, 2)), nn.Flatten(), nn.Linear(36, 5, bias=False)],
@@ -62,7 +61,7 @@ LAYERS = {
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("kind", everyday(list(LAYERS), 3))
+@pytest.mark.parametrize("kind", everyday(list(LAYERS), 2))
 def test_layers_are_built_again_as_they_were(kind, litert):
     model = nn.Sequential(*LAYERS[kind]).eval()
     x = torch.rand(12, 3, 9, 8, generator=torch.Generator().manual_seed(0))

@@ -6,8 +6,6 @@ import copy
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
 from helpers.lessons.quantization.algorithms import dynamic_layers, packed_products
@@ -19,21 +17,6 @@ from helpers.lessons.quantization.algorithms.dynamic_layers import (
 from helpers.lessons.quantization.algorithms.dynamic_recurrent import DynamicGRU, DynamicLSTM
 from helpers.lessons.quantization.algorithms.half_products import WHOLE
 from helpers.lessons.quantization.algorithms.weight_only import WeightOnly
-
-AT_EASE = settings(max_examples=15)
-
-
-@AT_EASE
-@given(st.integers(0, 1000), st.integers(0, 6), st.integers(1, 50))
-def test_rows_have_scales_of_their_own(seed, rows, width):
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.randn(rows, width, generator=generator)
-    x *= 10 ** torch.randint(-6, 6, (rows, 1), generator=generator).float()
-    codes, scale = quantize_rows(x)
-    assert codes.dtype == torch.int8
-    assert not rows or codes.int().abs().max() <= 127
-    assert ((codes * scale - x).abs() <= scale * 0.5001).all()
-    assert scale.shape == (rows, 1)
 
 
 def convolution(groups: int) -> nn.Conv2d:

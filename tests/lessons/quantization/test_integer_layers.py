@@ -38,21 +38,9 @@ def some_codes(grid: Grid, shape: tuple[int, ...], generator: torch.Generator) -
     return codes.to(torch.int8)
 
 
-def close_but_for_ties(layer: IntegerLayer, codes: torch.Tensor, values: torch.Tensor) -> None:
-    """The same codes as values give, except next to a tie: there the neighbour, too."""
-    assert layer.y is not None
-    steps = values / layer.y.grid.scale.double()
-    near_tie = (steps - steps.floor() - 0.5).abs() < 1e-6 * (1 + steps.abs())
-    expected = layer.y.grid.quantize(values).int()
-    assert torch.equal(torch.where(near_tie, expected, codes.int()), expected)
-    assert not codes.numel() or (codes.int() - expected).abs().max() <= 1
-
-
 SHAPES = [  # of the input but for its rows; the layer
     ((40,), lambda bias: nn.Linear(40, 9, bias)),
     ((1,), lambda bias: nn.Linear(1, 1, bias)),
-    ((1, 1, 1), lambda bias: nn.Conv2d(1, 1, 1, bias=bias)),
-    ((3, 7, 6), lambda bias: nn.Conv2d(3, 5, 3, padding=1, bias=bias)),
     ((4, 8, 5), lambda bias: nn.Conv2d(4, 6, (3, 2), (2, 1), (1, 0), groups=2, bias=bias)),
     ((6, 9, 9), lambda bias: nn.Conv2d(6, 6, 3, 2, 1, groups=6, bias=bias)),
     ((2, 6, 7), lambda bias: nn.Conv2d(2, 4, 3, padding=2, dilation=2, bias=bias)),
@@ -85,7 +73,13 @@ def test_a_layer_equals_float_arithmetic(seed, which, rows, bits):
     scale = layer.scale.double().view(-1, *[1] * (layer.codes.dim() - 1))
     bias = layer.bias.double() * x_grid.scale.double() * layer.scale.double()
     x = x_grid.dequantize(codes, torch.float64)
-    close_but_for_ties(layer, layer(codes), product(x, layer.codes.double() * scale, bias))
+    values = product(x, layer.codes.double() * scale, bias)
+    found, expected = layer(codes).int(), y_grid.quantize(values).int()
+    # The same codes as the values give, except next to a tie: there the neighbour, too.
+    steps = values / y_grid.scale.double()
+    near_tie = (steps - steps.floor() - 0.5).abs() < 1e-6 * (1 + steps.abs())
+    assert torch.equal(torch.where(near_tie, expected, found), expected)
+    assert not found.numel() or (found - expected).abs().max() <= 1
 
 
 @pytest.mark.parametrize("tiny", [0.0, 1e-12, 1e-30])

@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 from helpers.lessons.quantization.algorithms.dynamic_layers import DynamicLinear
 from helpers.lessons.quantization.algorithms.dynamic_recurrent import DynamicGRU
 from helpers.lessons.quantization.algorithms.fake_quantization import FakeQuantize
+from helpers.lessons.quantization.algorithms.folding import fold
 from helpers.lessons.quantization.algorithms.integer_layers import IntegerConv2d, IntegerLinear
 from helpers.lessons.quantization.algorithms.integer_pools import (
     IntegerAvgPool2d,
@@ -90,6 +91,36 @@ def test_training_with_quantization_and_what_becomes_of_it(bits, delay):
     if bits == 8:
         assert (as_if - real).abs().median() < 1e-3
     assert (as_if.argmax(1) == real.argmax(1)).float().mean() >= 0.98
+
+
+@pytest.mark.parametrize(
+    ("layer", "norm", "shape"),
+    [
+        (nn.Linear(5, 4), nn.BatchNorm1d(4), (7, 5)),
+        (nn.Conv1d(2, 4, 3, bias=False), nn.BatchNorm1d(4, affine=False), (3, 2, 6)),
+        (nn.Conv2d(4, 4, 3, 2, 1, groups=4), nn.BatchNorm2d(4, eps=0.5), (3, 4, 5, 6)),
+        (nn.Conv3d(1, 4, 2, bias=False), nn.BatchNorm3d(4), (2, 1, 3, 3, 3)),
+        # What cannot be folded stays.
+        (nn.Linear(4, 4), nn.BatchNorm1d(4, track_running_stats=False), (3, 4)),
+        (nn.Linear(4, 4), nn.BatchNorm2d(4), (3, 4, 2, 4)),
+        (nn.ReLU(), nn.BatchNorm1d(4), (3, 4)),
+    ],
+    ids=["linear", "conv1d", "conv2d", "conv3d", "no statistics", "other shape", "no layer"],
+)
+def test_a_folded_model_gives_the_same(layer, norm, shape):
+    generator = torch.Generator().manual_seed(0)
+    for tensor in (*norm.parameters(), *norm.buffers()):
+        if tensor.dim():  # as of a trained one: none is 0 or 1
+            tensor.data.copy_(torch.rand(tensor.shape, generator=generator) * 3 + 0.1)
+    model = nn.Sequential(layer, norm, nn.ReLU()).double().eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    x = torch.randn(shape, dtype=torch.float64)
+    folded = fold(model)
+    torch.testing.assert_close(folded(x), model(x), rtol=1e-12, atol=1e-12)
+    stays = norm.running_mean is None or isinstance(layer, nn.ReLU) or len(shape) == 4 == shape[-1]
+    assert isinstance(folded[1], nn.Identity) != stays and len(folded) == 3
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name])  # the model itself is left as it was
 
 
 class Recurrent(nn.Module):

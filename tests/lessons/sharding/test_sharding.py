@@ -44,8 +44,8 @@ class Again(nn.Module):
         return torch.as_tensor(self.last(torch.tanh(self.inner(x))))
 
 
-def small_transformer(tied: bool) -> nn.Sequential:
-    return transformer(11, 8, 2, 2, 5, tied=tied, dtype=torch.float64, seed=None)
+def small_transformer() -> nn.Sequential:
+    return transformer(11, 8, 2, 2, 5, tied=True, dtype=torch.float64, seed=None)
 
 
 def tokens(step: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -53,11 +53,9 @@ def tokens(step: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 CASES = {
-    "plain": (Plain, batch, nn.functional.cross_entropy),
     "tied": (AllTied, batch, nn.functional.cross_entropy),
     "twice": (Again, batch, nn.functional.cross_entropy),
-    "transformer": (partial(small_transformer, False), tokens, token_loss),
-    "tied transformer": (partial(small_transformer, True), tokens, token_loss),
+    "transformer": (small_transformer, tokens, token_loss),
 }
 
 
@@ -112,22 +110,15 @@ def assert_equal(results: list, expected: list) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "size"),
+    ("engine", "case", "size"),
     [
-        *(("tied transformer", size) for size in SIZES),
-        *(("plain", 2), ("tied", 3), ("twice", 5), ("transformer", 2)),
+        *(("virtual", "transformer", size) for size in SIZES),
+        *(("virtual", "tied", 3), ("virtual", "twice", 5)),
+        pytest.param("processes", "tied", 3, marks=pytest.mark.real),
+        pytest.param("processes", "twice", 2, marks=[pytest.mark.real, pytest.mark.thorough]),
     ],
 )
 def test_equal_to_one_big_batch(engine, case, size):
-    equal_to_one_big_batch(engine, case, size)
-
-
-@pytest.mark.real
-def test_equal_on_processes():
-    equal_to_one_big_batch("processes", "tied", 3)
-
-
-def equal_to_one_big_batch(engine, case, size):
     stages = {stage: ADAM if (size + stage) % 2 else MOMENTUM for stage in STAGES}
     results = helpers.run(parallel, case, stages, ranks=size, engine=engine)
     for number, optimizer in enumerate(stages.values()):
@@ -135,9 +126,8 @@ def equal_to_one_big_batch(engine, case, size):
 
 
 def test_without_prefetch_the_numbers_are_the_same():
-    case = "tied transformer"
-    job = partial(train, case=case, optimizer=ADAM, stage=3, prefetch=False)
-    assert_equal(helpers.run(job, ranks=3, engine="virtual"), serial(case, ADAM))
+    job = partial(train, case="transformer", optimizer=ADAM, stage=3, prefetch=False)
+    assert_equal(helpers.run(job, ranks=3, engine="virtual"), serial("transformer", ADAM))
 
 
 def test_gradients_of_several_backwards_add_up(engine):

@@ -17,12 +17,6 @@ def kth_smallest(times: Any, k: int) -> Any:
     return times.kthvalue(k, dim=1).values.mean()
 
 
-def kth_by_numpy(times: Any, k: int) -> Any:
-    """A partition, row by row, in single precision."""
-    rows = times.numpy().astype(np.float32)
-    return np.mean([np.partition(row, k - 1)[k - 1] for row in rows])
-
-
 def choose_by_tuples(times: Any, iterations: dict[int, int]) -> Any:
     """The smallest of pairs, as a list."""
     ranked = np.sort(times.numpy(), axis=1).mean(axis=0)
@@ -104,19 +98,6 @@ class ChiefOneByOne:
         return mean is not None
 
 
-def what_if_by_numpy(begun: Any, ready: Any, fixed: list[int]) -> Any:
-    """Sorts, keeps a table for each answer, and writes into it row by row."""
-    b, r = begun.numpy().copy(), ready.numpy().copy()
-    took, sends = r - b[:-1], b[1:] - r.max(axis=1)[:, None]
-    middle = np.sort(took, axis=1)[:, (took.shape[1] - 1) // 2]
-    for worker in fixed:
-        took[:, worker] = middle
-    for step in range(len(r)):
-        r[step] = b[step] + took[step]
-        b[step + 1] = r[step].max() + sends[step]
-    return [b, r]
-
-
 def what_if_by_lists(begun: Any, ready: Any, fixed: list[int]) -> Any:
     """Numbers alone, with `statistics`, a worker at a time."""
     b, r, workers = begun.tolist(), ready.tolist(), range(ready.shape[1])
@@ -131,28 +112,11 @@ def what_if_by_lists(begun: Any, ready: Any, fixed: list[int]) -> Any:
     return begins, done
 
 
-def what_if_in_place(begun: Any, ready: Any, fixed: list[int]) -> Any:
-    """On copies in single precision from the first moment on, a worker after the other fixed."""
-    first = begun.min()
-    b, r = (begun - first).float(), (ready - first).float()
-    took = torch.stack([r[s] - b[s] for s in range(len(r))])
-    sends = b[1:] - r.amax(1, keepdim=True)
-    for worker in fixed:
-        took[:, worker] = took.kthvalue((took.shape[1] + 1) // 2, dim=1).values
-    for s in range(len(r)):
-        torch.add(b[s], took[s], out=r[s])
-        b[s + 1] = r[s].max() + sends[s]
-    return (first + b, first + r)
-
-
 RIGHT: list[tuple[str, Callable[..., Any]]] = [
     ("07.1", kth_smallest),
-    ("07.1", kth_by_numpy),
     ("07.2", choose_by_tuples),
     ("07.3", SpareReplicasInASum),
     ("07.4", AccumulatorOfAList),
     ("07.5", ChiefOneByOne),
-    ("07.6", what_if_by_numpy),
     ("07.6", what_if_by_lists),
-    ("07.6", what_if_in_place),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -26,11 +28,9 @@ def test_simpy_gives_the_same_arrivals(peer, workers):
 
 @pytest.mark.thorough
 def test_a_report_holds_each_contender_to_its_target(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(simulate, "BESIDE", (3,))
-    monkeypatch.setattr(simulate, "SIZES", (3, 50))
-    monkeypatch.setattr(simulate, "UPDATES", 300)
-    monkeypatch.setattr(simulate, "MANY", 300)
-    monkeypatch.setattr(simulate, "REPEATS", 2)
+    fewer = {"BESIDE": (3,), "SIZES": (3, 50), "UPDATES": 300, "MANY": 300, "REPEATS": 2}
+    for name, value in fewer.items():
+        monkeypatch.setattr(simulate, name, value)
     report = simulate.measure()
     assert [row.name for row in report.rows if row.case == "3 workers"] == [
         "ours",
@@ -42,17 +42,14 @@ def test_a_report_holds_each_contender_to_its_target(monkeypatch: pytest.MonkeyP
     assert any("50 over 3" in claim.text.replace(" workers", "") for claim in report.claims)
 
 
-def test_figures_show_the_optimum_and_the_published_points(monkeypatch: pytest.MonkeyPatch):
-    shown = []
-    monkeypatch.setattr(
-        stragglers, "show", lambda figure, caption, alt: shown.append((figure, alt))
-    )
+def test_figures_show_the_optimum_and_the_published_points(shown: Any):
+    found = shown(stragglers)
     model = FittedStragglers()
     means = order_statistics.mean_times_to_kth(model, 100)
     times = model.draw(4000, 100, np.random.default_rng(0))
     stragglers.show_kth(dict(enumerate(means.tolist(), 1)), times)
     stragglers.show_hours(order_statistics.hours(model))
-    (kth, kth_alt), (hours, hours_alt) = shown
+    (kth, _, kth_alt), (hours, _, hours_alt) = found
     assert "1.77 s at 97" in kth_alt and len(kth.axes) == 2
     labels = [text.get_text() for text in hours.axes[0].get_legend().get_texts()]
     assert labels == ["iterations × mean time to N-th", "published", "least by the formula: 96 + 4"]

@@ -27,31 +27,13 @@ MACHINE: Any = partial(
 )
 
 
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What the views show, instead of showing it."""
-    found: list[dict[str, Any]] = []
-
-    def show(figure: Any, caption: str, alt: str) -> None:
-        found.append({"figure": figure, "caption": caption, "alt": alt})
-
-    monkeypatch.setattr(spare_view, "show", show)
-    monkeypatch.setattr(timelines, "show", show)
-    return found
-
-
 @pytest.fixture(scope="module")
 def training() -> Training:
     """Eight updates of 2 of 3 workers."""
     return helpers.train(
-        lambda weights: SpareReplicas(weights, Sgd(0.1), 3, 2),
-        workers=3,
-        updates=8,
-        times=HeavyTail(1.0, 0.6),
-        seed=2,
-        trace=True,
-        evaluate_every=1,
-    )
+        lambda weights: SpareReplicas(weights, Sgd(0.1), 3, 2), workers=3, updates=8,
+        times=HeavyTail(1.0, 0.6), seed=2, trace=True, evaluate_every=1,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("aggregate", "workers", "num_tokens"), [(1, 2, -1), (3, 3, 0), (4, 5, 1)])
@@ -83,13 +65,14 @@ def test_timelines_show_what_is_in_their_window(training: Training) -> None:
     ]  # fmt: skip
 
 
-def test_views_say_what_they_show(training: Training, shown: list[dict[str, Any]]) -> None:
+def test_views_say_what_they_show(training: Training, shown: Any) -> None:
+    found = shown(spare_view)
     spare_view.show_first_and_last(HeavyTail(1.6, 0.2).table(50, 10, seed=0))
     spare_view.show_race({kind: [training] for kind in KINDS}, target=50.0, horizon=20.0, workers=3)
     spare_view.show_race({"never": [training]}, target=0.0, horizon=20.0, workers=3)
     spare_view.show_waiting({"all": training, "some": training})
-    assert all(each["caption"].endswith(".") and each["alt"].endswith(".") for each in shown)
-    assert "never never" in shown[2]["alt"]
+    assert all(each.caption.endswith(".") and each.alt.endswith(".") for each in found)
+    assert "never never" in found[2].alt
 
 
 RUN = (
@@ -107,10 +90,10 @@ def test_a_run_is_drawn_in_what_it_is_made_of() -> None:
     assert [round(bar.get_width(), 6) for bar in below.patches] == [1, 1, 1, 2, 1, 2, 2]
 
 
-def test_costs_are_told_in_words(shown: list[dict[str, Any]]) -> None:
-    blame = Blame(*RUN, what_if)
+def test_costs_are_told_in_words(shown: Any) -> None:
+    found, blame = shown(spare_view), Blame(*RUN, what_if)
     spare_view.show_blame(blame)
-    said = shown[0]["caption"] + shown[0]["alt"]
+    said = found[0].caption + found[0].alt
     for worker in blame.workers:
         assert f"worker {worker}: S {blame.cost(worker):.2f}" in said
-    assert len(shown[0]["figure"].axes[0].patches) == 3
+    assert len(found[0].figure.axes[0].patches) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -153,44 +154,6 @@ def machine(aggregate: int, total: int | None = None, **options: Any) -> SyncRep
 ONE = [np.ones(2)]
 
 
-def test_the_mean_is_over_all_that_came_and_a_late_gradient_is_dropped() -> None:
-    accumulator = ConditionalAccumulator()
-    assert [accumulator.apply_grad(np.array([x]), 0) for x in (1.0, 2.0, 6.0)] == [True] * 3
-    assert accumulator.take_grad(4) is None
-    assert accumulator.take_grad(2) == [3.0]
-    assert not accumulator.apply_grad(np.array([1.0]), 0)
-    assert accumulator.count == 0 and accumulator.take_grad(1) is None
-    assert accumulator.apply_grad(np.array([5.0]), 1)
-    assert accumulator.take_grad(1) == [5.0]
-
-
-def test_without_tokens_at_the_start_nobody_passes_before_the_update() -> None:
-    sync = machine(2, num_tokens=0)
-    sync.push(0, ONE)
-    assert sync.take_token(0) is None and not sync.chief_turn()
-    sync.push(1, ONE)
-    assert sync.take_token(1) is None and sync.chief_turn()
-    assert sync.queue.tokens() == (1, 1)
-    assert sync.pull()[0].tolist() == [-1.0, -1.0]
-
-
-def test_a_worker_with_an_old_token_is_dropped_although_it_pulls_new_weights() -> None:
-    sync = machine(2)
-    for worker in (0, 1):
-        sync.push(worker, ONE)
-        assert sync.take_token(worker) == 0
-    assert sync.chief_turn() and sync.pull()[0].tolist() == [-1.0, -1.0]
-    assert sync.push(0, ONE) == (False,)
-
-
-def test_one_variable_may_count_a_gradient_that_the_other_drops() -> None:
-    sync = SyncReplicas([np.zeros(2), np.zeros(3)], lambda: Sgd(1.0), 1, 2, num_tokens=0)
-    sync.push_one(0, 0, np.ones(2))
-    assert not sync.chief_turn() and len(sync.queue) == 0
-    assert sync.push(1, [np.ones(2), np.ones(3)]) == (False, True)
-    assert sync.chief_turn() and sync.queue.tokens() == (1, 1)
-
-
 @given(
     total=st.integers(1, 5),
     spare=st.integers(0, 4),
@@ -224,33 +187,37 @@ def test_no_gradient_counts_twice_and_none_is_older_than_its_step(
     assert start == (aggregate if num_tokens else 0)
 
 
-def test_wrong_calls_say_what_to_do() -> None:
+def twice() -> None:
     sync = machine(2)
-    with pytest.raises(ValueError, match="has not joined"):
-        sync.push(7, ONE)
-    with pytest.raises(ValueError, match="push one for each"):
-        sync.push(0, [])
-    with pytest.raises(ValueError, match="must be the same"):
-        sync.push(0, [np.ones(3)])
-    with pytest.raises(ValueError, match="has not pushed a gradient to every variable"):
-        sync.take_token(0)
     sync.push(0, ONE)
-    with pytest.raises(ValueError, match="takes a token before"):
-        sync.push(0, ONE)
-    with pytest.raises(ValueError, match="needs at least 1"):
-        tokens_at_start(3, 2, 0)
-    with pytest.raises(ValueError, match="1 gradient or more"):
-        machine(0)
-    with pytest.raises(ValueError, match="nothing to train"):
-        SyncReplicas([], lambda: Sgd(1.0), 1)
-    with pytest.raises(ValueError, match="1 gradient or more"):
-        ConditionalAccumulator().take_grad(0)
-    with pytest.raises(ValueError, match="0 or more"):
-        TokenQueue().enqueue_many(0, -1)
+    sync.push(0, ONE)
+
+
+def another_shape() -> None:
     accumulator = ConditionalAccumulator()
     accumulator.apply_grad(np.ones(2), 0)
-    with pytest.raises(ValueError, match="serves one variable"):
-        accumulator.apply_grad(np.ones(3), 0)
+    accumulator.apply_grad(np.ones(3), 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: machine(2).push(7, ONE), "has not joined"),
+        (lambda: machine(2).push(0, []), "push one for each"),
+        (lambda: machine(2).push(0, [np.ones(3)]), "must be the same"),
+        (lambda: machine(2).take_token(0), "has not pushed a gradient to every variable"),
+        (twice, "takes a token before"),
+        (lambda: tokens_at_start(3, 2, 0), "needs at least 1"),
+        (lambda: machine(0), "1 gradient or more"),
+        (lambda: SyncReplicas([], lambda: Sgd(1.0), 1), "nothing to train"),
+        (lambda: ConditionalAccumulator().take_grad(0), "1 gradient or more"),
+        (lambda: TokenQueue().enqueue_many(0, -1), "0 or more"),
+        (another_shape, "serves one variable"),
+    ],
+)
+def test_wrong_calls_say_what_to_do(call: Callable[[], Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        call()
 
 
 def test_a_push_that_is_refused_leaves_nothing_behind() -> None:

@@ -13,11 +13,9 @@ from helpers.lessons.asynchronous.algorithms.stale_cures import (
     Warmup,
 )
 from helpers.lessons.asynchronous.algorithms.stale_descent import delayed_descent, highest_rate
-from helpers.lessons.asynchronous.experiments import stale_settings as settings
 from helpers.lessons.asynchronous.figures.bowl import descend
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous
-from tests.stale_training import final_errors
 
 
 @pytest.mark.parametrize(("staleness", "curvature"), [(0, 4.0), (1, 1.0), (5, 4.0)])
@@ -61,28 +59,3 @@ def test_the_mean_staleness_is_n_minus_1_and_a_warmup_is_never_late():
     assert abs(run.staleness[100:].mean() - 15) < 0.3
     warm = bowl(16, 0.02, lambda rule: Warmup(rule, 50))
     assert warm.staleness[:50].max() == 0 and warm.staleness[60:].mean() > 10
-
-
-def test_the_bowl_is_the_same_for_the_same_seed_and_ends_where_nothing_is_used():
-    first, again, other = bowl(5, 0.1, seed=3), bowl(5, 0.1, seed=3), bowl(5, 0.1, seed=4)
-    assert np.array_equal(first.path, again.path)
-    assert not np.array_equal(first.path, other.path)
-    none = bowl(32, 0.1, lambda rule: DropStale(rule, 0), updates=50)
-    assert len(none.path) <= 51 and none.dropped > 50
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", [0, 1])
-def test_scaling_and_warmup_together_do_what_neither_does_alone(seed):
-    def error(setting, cure):
-        return final_errors(setting, cure, [seed])[0]
-
-    never_falls = settings.Setting(workers=11, rate=0.12, updates=1500, falling=False)
-    for setting, fails in (
-        (never_falls, lambda rule: Warmup(rule, 900)),
-        (settings.NOT_BY_SCALING, ScaleByStaleness),
-        (settings.NOT_BY_HALF_THE_RATE, lambda rule: LowerRate(rule, 0.5)),
-    ):
-        alone = int(0.6 * setting.updates)
-        both = error(setting, lambda rule, alone=alone: Warmup(ScaleByStaleness(rule), alone))
-        assert both < 8 < 15 < error(setting, fails)
