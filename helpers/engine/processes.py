@@ -15,10 +15,10 @@ from helpers.engine import report
 from helpers.engine.board import Board, RankOutput, show_output
 from helpers.engine.errors import RunError, RunInterrupted
 from helpers.engine.launch import Client, client_for, environment
-from helpers.engine.own_time import Limit, OwnTime, descendants
+from helpers.engine.own_time import LOOK_SECONDS, Limit, OwnTime, Patience, descendants
 from helpers.engine.plan import Failure, Plan
 from helpers.engine.trace import Event, RankStats, Results, Stats, Trace, with_computing
-from helpers.engine.waiting import LOOK_SECONDS, Patience, Watch
+from helpers.engine.waiting import Watch
 from helpers.engine.wire import Parcel, anonymous_file, pack_function, receive_message, unpack_value
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class LocalRun:
 
     def time(self) -> Callable[[], float]:
         """What looks whether time is over or nobody can go on; gives the seconds that are left."""
-        patience = Patience(self.plan.timeout, self.processes)
+        patience = Patience(OwnTime(self.processes), self.plan.timeout)
         watch = Watch(self, lambda: report.deadlocked(self))
 
         def check() -> float:

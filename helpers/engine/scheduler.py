@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import ctypes
-import os
 import sys
 import threading
 import time
@@ -20,8 +19,8 @@ from types import FrameType
 from typing import Any
 
 from helpers.engine.deadlock import State
+from helpers.engine.own_time import Patience, of_others_here
 from helpers.engine.places import is_engine
-from helpers.engine.waiting import Patience
 
 _POLL_SECONDS = 0.1  # so often the waiting thread looks whether it is to be stopped itself
 _STOP_SECONDS = 2.0  # so long a task that does not want to end is asked to
@@ -255,7 +254,7 @@ class Scheduler:
 
     def run(self, timeout: float | None) -> bool:
         """Let the tasks run until none can, or one fails; False where the time is up first."""
-        patience = None if timeout is None else Patience(timeout, lambda: [os.getpid()])
+        patience = None if timeout is None else Patience(of_others_here(), timeout)
         self._hand_on()
         while True:
             left = _POLL_SECONDS if patience is None else patience.left
