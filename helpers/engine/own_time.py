@@ -238,14 +238,13 @@ class Patience:
 
     def __init__(self, own: OwnTime, seconds: float) -> None:
         self._own, self._seconds = own, seconds
-        self._end = time.monotonic() + PATIENCE * max(seconds, 1.0)
 
     @property
     def left(self) -> float:
         """The seconds that are left; 0 or less where it is over."""
         if self._own.due:
             self._own.look()
-        return min(self._seconds - self._own.taken, self._end - time.monotonic())
+        return self._seconds - self._own.taken
 
 
 def _linux(pids: Iterable[int], but: Container[int]) -> Seen:
