@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from helpers.engine.autograph import keep_in_memory
+
 NOISY = ("tensorflow", "horovod")
 _STACK = re.compile(r"^(?:Fatal Python error:|Current thread |Thread )", re.MULTILINE)
 _MOST = 4000  # characters; the end says why it failed
@@ -45,6 +47,7 @@ def keep_apart(file: int, output: int) -> None:
     sys.stderr = os.fdopen(output, "w", buffering=1, encoding="utf-8", closefd=False)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     show_prints()
+    keep_in_memory()
 
 
 def show_prints() -> None:
