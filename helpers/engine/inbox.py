@@ -9,23 +9,12 @@ import select
 import socket
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from helpers.engine.local import ReceiveRequest, SendRequest
 
 _NOTICE_BYTES = 4096
-
-
-class Asks(Protocol):
-    """Who waits for a message."""
-
-    def fill(self, notice: Any) -> None:
-        """Take it."""
-
-
-class Sends(Protocol):
-    """Who waits for a receipt."""
-
-    def receipt(self) -> None:
-        """The message has been taken."""
 
 
 class Inbox:
@@ -35,8 +24,8 @@ class Inbox:
         self.tokens: set[tuple[int, int]] = set()
         self.windows: dict[tuple[int, int], Any] = {}
         self._arrived: dict[int, deque[Any]] = defaultdict(deque)
-        self._asked: dict[int, deque[Asks]] = defaultdict(deque)
-        self._sent: dict[int, Sends] = {}
+        self._asked: dict[int, deque[ReceiveRequest]] = defaultdict(deque)
+        self._sent: dict[int, SendRequest] = {}
         self._unsorted: deque[bytes] = deque()
         self._sorting = False
         self._count = 0
@@ -44,14 +33,14 @@ class Inbox:
         self._others = [writer for _, writer in sockets]
         self._own = self._others[rank]
 
-    def ask(self, request: Asks, source: int) -> None:
+    def ask(self, request: ReceiveRequest, source: int) -> None:
         """Give a request the oldest message from `source` that nobody has asked for yet."""
         if self._arrived[source]:
             request.fill(self._arrived[source].popleft())
         else:
             self._asked[source].append(request)
 
-    def track(self, request: Sends) -> int:
+    def track(self, request: SendRequest) -> int:
         """A number for a message, to know its receipt by."""
         self._count += 1
         self._sent[self._count] = request
