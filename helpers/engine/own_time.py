@@ -67,8 +67,9 @@ class OwnTime:
     processes: says which they are, at each look. but: a thread that does not count, by its number
     in the system: that of who looks at its own process. computed: of all together, also of those
     that have ended and were waited for. slept: while somebody looked. taken: seconds of the wall's
-    clock, without those in which they wanted a processor and had none. still: for how many looks in
-    a row all of them have been asleep, and none of them stopped.
+    clock, without those in which they wanted a processor and had none, so that what is only slow is
+    not taken for what hangs; what they keep from each other counts. still: for how many looks in a
+    row all of them have been asleep, and none of them stopped.
     """
 
     def __init__(self, processes: Callable[[], Iterable[int]], but: int = 0) -> None:
@@ -85,10 +86,11 @@ class OwnTime:
         """When the last look was, on time.monotonic()."""
         return self._at
 
-    @property
-    def due(self) -> bool:
-        """Whether it is time to look again."""
-        return time.monotonic() - self._at >= self._every
+    def look_if_due(self, waited: float = math.inf) -> OwnTime:
+        """Look, unless somebody has just done so."""
+        if time.monotonic() - self._at >= self._every:
+            self.look(waited)
+        return self
 
     def look(self, waited: float = math.inf) -> None:
         """Look once more. A look that comes late counts no more sleep than one that is in time.
@@ -217,34 +219,13 @@ class Limit:
 
         waited: as `OwnTime.look` has it.
         """
-        if self.own.due:
-            self.own.look(waited)
+        self.own.look_if_due(waited)
         if self.own.computed - self._computed >= self.seconds:
             raise Late(f"computed for {self.seconds:.3g} s")
         if self.own.slept - self._slept >= self.seconds:
             raise Late(f"slept, or waited, for {self.seconds:.3g} s")
         if time.monotonic() >= self._end:
             raise Undecided
-
-
-class Patience:
-    """So many seconds, without those in which some processes wanted a processor and had none.
-
-    On a machine that has a core for each of them these are the wall clock's seconds; where it is
-    busy with other things, or is stopped for a while, it waits longer, so that what is only slow is
-    not taken for what hangs. What they keep from each other counts: of a machine that they have to
-    themselves every second is theirs.
-    """
-
-    def __init__(self, own: OwnTime, seconds: float) -> None:
-        self._own, self._seconds = own, seconds
-
-    @property
-    def left(self) -> float:
-        """The seconds that are left; 0 or less where it is over."""
-        if self._own.due:
-            self._own.look()
-        return self._seconds - self._own.taken
 
 
 def _linux(pids: Iterable[int], but: Container[int]) -> Seen:

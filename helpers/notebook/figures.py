@@ -39,15 +39,11 @@ def forget(figure: Any) -> None:
 
 def display_picture(data: bytes, alt: str, handle: str = "", update: bool = False) -> None:
     """Display a PNG with alt text. handle: names the place, so that it can be updated there."""
-    from IPython.display import display, update_display
+    from IPython.display import display
 
-    bundle, metadata = _bundle(data, alt)
-    if update:
-        update_display(bundle, metadata=metadata, display_id=handle, raw=True)
-    elif handle:
-        display(bundle, metadata=metadata, display_id=handle, raw=True)
-    else:
-        display(bundle, metadata=metadata, raw=True)
+    picture = {"image/png": base64.b64encode(data).decode("ascii"), "text/plain": alt}
+    placed = {"display_id": handle, "update": update} if handle else {}
+    display(picture, metadata={"image/png": {"alt": alt}}, raw=True, **placed)
 
 
 def png(figure: Any, colours: int = 64, quick: bool = False) -> bytes:
@@ -80,11 +76,6 @@ def _math() -> Any:
     from matplotlib.backends.backend_agg import RendererAgg
 
     return RendererAgg(1, 1, DPI).mathtext_parser
-
-
-def _bundle(data: bytes, alt: str) -> tuple[dict[str, str], dict[str, Any]]:
-    picture = base64.b64encode(data).decode("ascii")
-    return {"image/png": picture, "text/plain": alt}, {"image/png": {"alt": alt}}
 
 
 def _caption(caption: str) -> dict[str, str]:
