@@ -9,7 +9,6 @@ Decoding makes values of exactly these types, or raises Malformed.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 from typing import Any
@@ -123,7 +122,7 @@ class Decoder:
         if name == "dict" and type(inner) is list:
             return self._dict(inner, depth)
         if name == "array" and type(inner) is list and len(inner) == 3:
-            return self.array(*inner)
+            return self._array(*inner)
         raise Malformed("an object that is no value")
 
     def _dict(self, pairs: list[Any], depth: int) -> dict[Any, Any]:
@@ -137,13 +136,7 @@ class Decoder:
             found[key] = self.value(pair[1], depth + 1)
         return found
 
-    def count_bytes(self, nbytes: int) -> None:
-        """So many bytes more. Raises Malformed where that is too much."""
-        self._bytes += nbytes
-        if self._bytes > MAX_BYTES:
-            raise Malformed("arrays are too large")
-
-    def array(self, dtype: Any, shape: Any, data: Any) -> np.ndarray:
+    def _array(self, dtype: Any, shape: Any, data: Any) -> np.ndarray:
         if type(dtype) is not str or dtype not in TYPES or type(data) is not str:
             raise Malformed("an array's type is none")
         if type(shape) is not list or len(shape) > 16:
@@ -151,25 +144,20 @@ class Decoder:
         if any(type(n) is not int or not 0 <= n <= MAX_BYTES for n in shape):
             raise Malformed("an array's shape is none")
         nbytes = math.prod(shape) * np.dtype(dtype).itemsize
-        self.count_bytes(nbytes)
+        self._bytes += nbytes
         # An array without elements has room for axes that numpy cannot count.
-        if math.prod(max(n, 1) for n in shape) > MAX_BYTES:
+        if self._bytes > MAX_BYTES or math.prod(max(n, 1) for n in shape) > MAX_BYTES:
             raise Malformed("arrays are too large")
-        raw = unbase64(data)
+        try:
+            raw = base64.b64decode(data, validate=True)
+        except ValueError:
+            raise Malformed("no base64") from None
         if len(raw) != nbytes:
             raise Malformed("an array's data has another length than its shape")
         made = np.frombuffer(bytearray(raw), np.uint8)
         if dtype == "bool":
             made = (made != 0).astype(np.uint8)  # other bytes would be no booleans
         return made.view(dtype).reshape(shape)
-
-
-def unbase64(text: str) -> bytes:
-    """Bytes from base64. Raises Malformed."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except (ValueError, binascii.Error):
-        raise Malformed("no base64") from None
 
 
 def _checked(value: Any, holds: bool, otherwise: str) -> Any:
