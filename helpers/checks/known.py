@@ -76,7 +76,7 @@ def run_known(exercise: Exercise, case: Case, run: Run) -> dict[str, Outcome]:
     answers = [answer for answer in exercise.wrong if answer.says]
     functions = [exercise.reference, *(answer.function for answer in answers)]
     reference, *seen = run(exercise, functions, case)
-    right, found = aspects(exercise, case, reference), {}
+    right, found = aspects(exercise, case, reference), dict[str, Outcome]()
     for answer, one in zip(answers, seen, strict=True):
         if _is_right(exercise, case, one):
             continue

@@ -91,7 +91,7 @@ def lab(port: int | None, browser: bool, extra: tuple[str, ...] = ()) -> NoRetur
         log.parent.mkdir(parents=True, exist_ok=True)
         log.unlink(missing_ok=True)
         private = partial(os.open, mode=0o600)
-        with log.open("a", opener=private) as file, stderr_to(file.fileno()):
+        with open(log, "a", opener=private) as file, stderr_to(file.fileno()):
             code = serve(options, listens)
         if code:
             print(f"JupyterLab ended:\n{tail(log, 4)}\nAll it said is in {log}", file=sys.stderr)

@@ -9,12 +9,19 @@ import select
 import socket
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from helpers.engine.local import ReceiveRequest, SendRequest
+    from helpers.engine.local import SendRequest
 
 _NOTICE_BYTES = 4096
+
+
+class Asks(Protocol):
+    """Who waits for a message."""
+
+    def fill(self, notice: Any) -> None:
+        """Take it."""
 
 
 class Inbox:
@@ -24,7 +31,7 @@ class Inbox:
         self.tokens: set[tuple[int, int]] = set()
         self.windows: dict[tuple[int, int], Any] = {}
         self._arrived: dict[int, deque[Any]] = defaultdict(deque)
-        self._asked: dict[int, deque[ReceiveRequest]] = defaultdict(deque)
+        self._asked: dict[int, deque[Asks]] = defaultdict(deque)
         self._sent: dict[int, SendRequest] = {}
         self._unsorted: deque[bytes] = deque()
         self._sorting = False
@@ -33,7 +40,7 @@ class Inbox:
         self._others = [writer for _, writer in sockets]
         self._own = self._others[rank]
 
-    def ask(self, request: ReceiveRequest, source: int) -> None:
+    def ask(self, request: Asks, source: int) -> None:
         """Give a request the oldest message from `source` that nobody has asked for yet."""
         if self._arrived[source]:
             request.fill(self._arrived[source].popleft())
