@@ -9,8 +9,6 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from helpers.engine.autograph import keep_in_memory
-
 if TYPE_CHECKING:
     from helpers.checks.check import check as check
     from helpers.checks.check import mine_or_yours as mine_or_yours
@@ -32,7 +30,6 @@ _HOMES = {
 
 __all__ = ["attach", "check", "comm", "lesson", "mine_or_yours", "run", "train"]
 
-keep_in_memory()
 if "IPython" in sys.modules:  # before the first exercise's cell runs
     import_module("helpers.notebook.failed_cells").watch()
 
@@ -40,7 +37,7 @@ if "IPython" in sys.modules:  # before the first exercise's cell runs
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'helpers' has no attribute {name!r}")
-    import_module("helpers.notebook.shown")  # runs give traces, which it draws
+    import_module("helpers.notebook.timeline")  # runs give traces, which it draws
     return getattr(import_module(_HOMES[name]), name)
 
 

@@ -8,11 +8,10 @@ import re
 import helpers
 from helpers.course import cli
 from helpers.engine.trace import Results
-from helpers.notebook.shown import plot
 
 MADE = {".venv/bin/python"}  # by set-up
 OF_A_RUN = {f".{name}" for name in inspect.signature(Results).parameters}
-SAID = OF_A_RUN | {f".{plot.__name__}()", 'engine="virtual"'}
+SAID = OF_A_RUN | {".plot()", 'engine="virtual"'}
 
 
 def not_there(text: str, files: set[str], commands: set[str]) -> list[str]:

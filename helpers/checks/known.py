@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -25,15 +24,9 @@ from helpers.rooms import folder
 
 _KEPT = 200  # cases
 _ASPECTS = ("ending", "values", "bytes", "messages", "sent")
+# What a known wrong answer does in a case, of each aspect in which it differs from the right one.
+Outcome = Mapping[str, Any]
 _outcomes: dict[tuple[str, str, int], dict[str, Outcome]] = {}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a known wrong answer does in a case, of each aspect in which it differs from the right
-    one."""
-
-    differs: Mapping[str, Any]
 
 
 def same_as(
@@ -49,7 +42,7 @@ def same_as(
     did = aspects(exercise, case, seen)
     outcomes = of_case(exercise, case, run)
     for answer in answers:
-        differs = outcomes[answer.name].differs if answer.name in outcomes else {}
+        differs = outcomes.get(answer.name, {})
         if seen.trouble and "ending" not in differs:
             continue  # how far an answer came before it failed says nothing
         if differs and all(agree(did[key], value) for key, value in differs.items()):
@@ -83,7 +76,7 @@ def run_known(exercise: Exercise, case: Case, run: Run) -> dict[str, Outcome]:
     answers = [answer for answer in exercise.wrong if answer.says]
     functions = [exercise.reference, *(answer.function for answer in answers)]
     reference, *seen = run(exercise, functions, case)
-    right, found = aspects(exercise, case, reference), {}
+    right, found = aspects(exercise, case, reference), dict[str, Outcome]()
     for answer, one in zip(answers, seen, strict=True):
         if _is_right(exercise, case, one):
             continue
@@ -91,7 +84,7 @@ def run_known(exercise: Exercise, case: Case, run: Run) -> dict[str, Outcome]:
         differs = {k: did[k] for k in _ASPECTS if not agree(did[k], right[k])}
         if "ending" in differs and did["ending"][0]:
             differs = {"ending": did["ending"]}  # what it had not come to does not count
-        found[answer.name] = Outcome(differs)
+        found[answer.name] = differs
     return found
 
 
@@ -133,9 +126,7 @@ def mark(case: Case) -> str:
 def kept(exercise: Exercise) -> dict[str, object]:
     """What the known wrong answers do in the visible cases, as JSON data for a release."""
     return {
-        mark(case): {
-            name: encode(dict(outcome.differs)) for name, outcome in of_case(exercise, case).items()
-        }
+        mark(case): {name: encode(dict(one)) for name, one in of_case(exercise, case).items()}
         for case in exercise.cases(0)
     }
 
@@ -146,6 +137,5 @@ def released(number: str) -> dict[str, dict[str, Outcome]]:
     path = folder(number[:2]) / OUTCOMES
     held = json.loads(path.read_text(encoding="utf-8"))[number]
     return {
-        case: {name: Outcome(decode(one)) for name, one in known.items()}
-        for case, known in held.items()
+        case: {name: decode(one) for name, one in known.items()} for case, known in held.items()
     }

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import sys
 import threading
 import traceback
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 from helpers.course.setup import horovod, places, state
 from helpers.course.setup.places import ROOT
 from helpers.course.setup.progress import tail
+from helpers.engine.chatter import stderr_to
 
 # Server extensions that the course does not use: each costs start-up time or clutters the page.
 UNUSED_EXTENSIONS = (
@@ -87,7 +88,10 @@ def lab(port: int | None, browser: bool, extra: tuple[str, ...] = ()) -> NoRetur
     else:
         # Its warnings are meant for those who run servers: certificates, signatures, requests.
         log = places.logs() / "lab.log"
-        with errors_go_to(log):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.unlink(missing_ok=True)
+        private = partial(os.open, mode=0o600)
+        with open(log, "a", opener=private) as file, stderr_to(file.fileno()):
             code = serve(options, listens)
         if code:
             print(f"JupyterLab ended:\n{tail(log, 4)}\nAll it said is in {log}", file=sys.stderr)
@@ -96,24 +100,6 @@ def lab(port: int | None, browser: bool, extra: tuple[str, ...] = ()) -> NoRetur
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-@contextlib.contextmanager
-def errors_go_to(log: Path) -> Iterator[None]:
-    """Send standard error to a new file: native code's too, and that of processes started now."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.unlink(missing_ok=True)
-    sys.stderr.flush()
-    terminal = os.dup(2)
-    file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    os.dup2(file, 2)
-    os.close(file)
-    try:
-        yield
-    finally:
-        sys.stderr.flush()
-        os.dup2(terminal, 2)
-        os.close(terminal)
 
 
 def meanwhile(page: str) -> None:

@@ -16,27 +16,40 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from helpers.engine.autograph import keep_in_memory
+
 NOISY = ("tensorflow", "horovod")
 _STACK = re.compile(r"^(?:Fatal Python error:|Current thread |Thread )", re.MULTILINE)
 _MOST = 4000  # characters; the end says why it failed
 
 
 @contextmanager
-def silence() -> Iterator[None]:
-    """Keep what is written to stderr's descriptor meanwhile; show it where that fails."""
+def stderr_to(file: int) -> Iterator[int]:
+    """Send stderr's descriptor to a file: native code's too, and that of processes started now.
+
+    Gives a descriptor of where it went before.
+    """
     sys.stderr.flush()
     shown = os.dup(2)
-    with tempfile.TemporaryFile() as kept:
-        os.dup2(kept.fileno(), 2)
+    os.dup2(file, 2)
+    try:
+        yield shown
+    finally:
+        sys.stderr.flush()
+        os.dup2(shown, 2)
+        os.close(shown)
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Keep what is written to stderr's descriptor meanwhile; show it where that fails."""
+    with tempfile.TemporaryFile() as kept, stderr_to(kept.fileno()) as shown:
         try:
             yield
         except BaseException:
             kept.seek(0)
             os.write(shown, kept.read())
             raise
-        finally:
-            os.dup2(shown, 2)
-            os.close(shown)
 
 
 def keep_apart(file: int, output: int) -> None:
@@ -45,6 +58,7 @@ def keep_apart(file: int, output: int) -> None:
     sys.stderr = os.fdopen(output, "w", buffering=1, encoding="utf-8", closefd=False)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     show_prints()
+    keep_in_memory()
 
 
 def show_prints() -> None:

@@ -34,13 +34,23 @@ class _Original(NamedTuple):
     cls: type
 
 
-class _Copier(Pickler):
-    """Leaves out what the ranks may share: comms, and functions of modules."""
+class _Keeper(Pickler):
+    """Leaves some objects out of the stream, in `kept`; their numbers stand for them."""
 
     def __init__(self, stream: io.BytesIO, **options: Any) -> None:
         super().__init__(stream, **options)
         self.kept: list[Any] = []
-        self.of_cells = False  # whether there are classes of cells among what it has copied
+
+    def keep(self, obj: Any) -> int:
+        """Leave an object out; returns its number."""
+        self.kept.append(obj)
+        return len(self.kept) - 1
+
+
+class _Copier(_Keeper):
+    """Leaves out what the ranks may share: comms, and functions of modules."""
+
+    of_cells = False  # whether there are classes of cells among what it has copied
 
     def persistent_id(self, obj: Any) -> int | None:
         if isinstance(obj, _Original):
@@ -51,11 +61,6 @@ class _Copier(Pickler):
             return self.keep(obj)
         return None
 
-    def keep(self, obj: Any) -> int:
-        """Share an object; returns its number."""
-        self.kept.append(obj)
-        return len(self.kept) - 1
-
     def reducer_override(self, obj: Any) -> Any:
         reduced = super().reducer_override(obj)
         if not wire.is_sent_by_value(reduced):
@@ -64,19 +69,12 @@ class _Copier(Pickler):
         return wire.for_copy(_Original(obj), reduced)
 
 
-class _Returner(Pickler):
+class _Returner(_Keeper):
     """Puts the notebook's own classes in the place of a rank's copies of them."""
-
-    def __init__(self, stream: io.BytesIO, **options: Any) -> None:
-        super().__init__(stream, **options)
-        self.kept: list[Any] = []
 
     def persistent_id(self, obj: Any) -> int | None:
         original = wire.original_of(obj)
-        if original is None:
-            return None
-        self.kept.append(original)
-        return len(self.kept) - 1
+        return None if original is None else self.keep(original)
 
     def reducer_override(self, obj: Any) -> Any:
         reduced = super().reducer_override(obj)

@@ -9,7 +9,10 @@ import select
 import socket
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from helpers.engine.local import SendRequest
 
 _NOTICE_BYTES = 4096
 
@@ -21,13 +24,6 @@ class Asks(Protocol):
         """Take it."""
 
 
-class Sends(Protocol):
-    """Who waits for a receipt."""
-
-    def receipt(self) -> None:
-        """The message has been taken."""
-
-
 class Inbox:
     """The notices that come to one lane of a rank, sorted by what they are."""
 
@@ -36,7 +32,7 @@ class Inbox:
         self.windows: dict[tuple[int, int], Any] = {}
         self._arrived: dict[int, deque[Any]] = defaultdict(deque)
         self._asked: dict[int, deque[Asks]] = defaultdict(deque)
-        self._sent: dict[int, Sends] = {}
+        self._sent: dict[int, SendRequest] = {}
         self._unsorted: deque[bytes] = deque()
         self._sorting = False
         self._count = 0
@@ -51,7 +47,7 @@ class Inbox:
         else:
             self._asked[source].append(request)
 
-    def track(self, request: Sends) -> int:
+    def track(self, request: SendRequest) -> int:
         """A number for a message, to know its receipt by."""
         self._count += 1
         self._sent[self._count] = request

@@ -250,31 +250,20 @@ class ReceiveRequest:
         self._work.wait()
         self._taken = True
         header = decode(self._words)
-        value, target = self._into, None
-        if value is not None:
-            who = f"Rank {comm.rank} cannot receive from rank {source} so: rank {source}"
-            try:
-                target = tensors.writable(value, header, who)
-            except ValueError:
-                self._take_data(header, tensors.empty(header)[1])  # or it would be read as a header
-                raise
-        if target is None:
-            value, target = tensors.empty(header)
-        self._take_data(header, target)
+
+        def fill(target: np.ndarray) -> None:
+            if header.nbytes:
+                dist.recv(torch.from_numpy(target), source, comm.group, tag=2 * comm.lane + 1)
+
+        who = f"Rank {comm.rank} cannot receive from rank {source} so: rank {source}"
+        try:
+            self._value = tensors.received(header, self._into, who, comm.device, fill)
+        except ValueError:
+            fill(tensors.empty(header)[1])  # or it would be read as a header
+            raise
         comm.recorder.goes_on(comm.lane)
         name = label("receiving", source)
         comm.recorder.event("waiting", start, name, source, header.nbytes, comm.lane)
-        if self._into is None:
-            self._value = tensors.finish(header, value, comm.device)
-        else:
-            if value is not self._into:
-                tensors.store(self._into, value)
-            self._value = self._into
-
-    def _take_data(self, header: tensors.Header, target: Any) -> None:
-        comm = self._comm
-        if header.nbytes:
-            dist.recv(torch.from_numpy(target), self._source, comm.group, tag=2 * comm.lane + 1)
 
 
 def encode(header: tensors.Header) -> torch.Tensor:

@@ -8,6 +8,7 @@ ends, the kernel frees it all.
 
 from __future__ import annotations
 
+import mmap
 import os
 import socket
 import time
@@ -18,10 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from helpers.engine import tensors
-from helpers.engine.blocks import Block, Memory
 from helpers.engine.deadlock import Doing
 from helpers.engine.inbox import Inbox
 from helpers.engine.real import BackgroundCall, RealComm, Recorder, by_one_thread, label
+
+_PAGE = mmap.PAGESIZE
 
 
 class Mailbox(NamedTuple):
@@ -42,6 +44,49 @@ class Mailbox(NamedTuple):
                 writer.close()
         for fd in self.files:
             os.close(fd)
+
+
+class Block(NamedTuple):
+    """A piece of a rank's file: where it starts, how long it is."""
+
+    start: int
+    length: int
+
+
+class Memory:
+    """One rank's view of all ranks' files: its own blocks to write, the others' to read."""
+
+    def __init__(self, rank: int, files: Sequence[int]) -> None:
+        self._rank = rank
+        self._files = files
+        self._end = 0
+        self._free: list[Block] = []
+        self._views: dict[tuple[int, Block], np.ndarray] = {}
+
+    def take(self, nbytes: int) -> Block:
+        """A block of this rank's own for so many bytes, used before where one fits."""
+        fitting = [b for b in self._free if nbytes <= b.length <= max(4 * nbytes, _PAGE)]
+        if fitting:
+            block = min(fitting, key=lambda b: b.length)
+            self._free.remove(block)
+            return block
+        length = max(-(-nbytes // _PAGE), 1) * _PAGE
+        block = Block(self._end, length)
+        self._end += length
+        os.ftruncate(self._files[self._rank], self._end)
+        return block
+
+    def give_back(self, block: Block) -> None:
+        """The receiver has copied it: it may be written again."""
+        self._free.append(block)
+
+    def view(self, rank: int, block: Block) -> np.ndarray:
+        """A rank's block as bytes, mapped on first use."""
+        key = (rank, block)
+        if key not in self._views:
+            memory = mmap.mmap(self._files[rank], block.length, offset=block.start)
+            self._views[key] = np.frombuffer(memory, np.uint8)
+        return self._views[key]
 
 
 class SendRequest:
@@ -152,27 +197,18 @@ class LocalComm(RealComm):
         start = time.perf_counter()
         header = tensors.Header(*fields)
         data = self.bytes_of(file, Block(*place))
-        value, target = into, None
-        if into is not None:
-            who = f"Rank {self.rank} cannot receive from rank {source} so: rank {source}"
-            try:
-                target = tensors.writable(into, header, who)
-            except ValueError:
-                self.inbox.post(source, "receipt", self.rank, number)
-                raise
-        if target is None:
-            value, target = tensors.empty(header)
-        if header.nbytes:
+
+        def fill(target: np.ndarray) -> None:
             target[:] = data[: header.nbytes]
-        self.inbox.post(source, "receipt", self.rank, number)
-        self.recorder.event(
-            "sending", start, label("receiving", source), source, header.nbytes, self.lane
-        )
-        if into is None:
-            return tensors.finish(header, value, self.device)
-        if value is not into:
-            tensors.store(into, value)
-        return into
+
+        who = f"Rank {self.rank} cannot receive from rank {source} so: rank {source}"
+        try:
+            value = tensors.received(header, into, who, self.device, fill)
+        finally:
+            self.inbox.post(source, "receipt", self.rank, number)
+        name = label("receiving", source)
+        self.recorder.event("sending", start, name, source, header.nbytes, self.lane)
+        return value
 
     def bytes_of(self, file: int, block: Block) -> np.ndarray:
         """The block in which a message has come, a (n,) array of uint8."""

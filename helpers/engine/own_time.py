@@ -21,12 +21,15 @@ from typing import NamedTuple
 import psutil
 
 LOOK_SECONDS = 0.1  # between two looks, where nobody wants one sooner
+_SHARE = 20  # looking at thousands of threads takes at most one part in so many
 PATIENCE = 40.0  # so many times a limit, on the wall's clock; what reaches it says nothing
 _TICKS = os.sysconf("SC_CLK_TCK")
 _GRAIN = 2 / _TICKS  # seconds of computing that can be told from none
 _THERE = os.path.exists("/proc/self/task")
 _KNOWS_CHILDREN = os.path.exists("/proc/thread-self/children")
-_ASLEEP = "SITtZX"  # sleeping, idle, stopped, ended; not running, and not waiting for a disk
+_STOPPED = "Tt"  # or traced: these may be let go on by others
+_ASLEEP = f"SIZX{_STOPPED}"  # sleeping, idle, ended; not running, and not waiting for a disk
+_CORES = os.cpu_count() or 1
 _TRIES = 3  # where processes end faster than that, none of them has computed for long
 _MOST_OF_IT = 90.0  # per cent of a machine that is busy
 
@@ -48,11 +51,14 @@ class Seen(NamedTuple):
 
     whole: whether none ended meanwhile. Whose end falls between its parent and itself is in neither
     count, and all that it has computed would come back in the next look, as if it were new.
+    awake: how many threads want a processor, or a disk. stopped: whether any thread is.
     """
 
     computed: float
     asleep: bool | None
     whole: bool = True
+    awake: int = 1
+    stopped: bool = False
 
 
 class OwnTime:
@@ -60,23 +66,31 @@ class OwnTime:
 
     processes: says which they are, at each look. but: a thread that does not count, by its number
     in the system: that of who looks at its own process. computed: of all together, also of those
-    that have ended and were waited for. slept: while somebody looked. still: for how many looks in
-    a row all of them have been asleep.
+    that have ended and were waited for. slept: while somebody looked. taken: seconds of the wall's
+    clock, without those in which they wanted a processor and had none, so that what is only slow is
+    not taken for what hangs; what they keep from each other counts. still: for how many looks in a
+    row all of them have been asleep, and none of them stopped.
     """
 
     def __init__(self, processes: Callable[[], Iterable[int]], but: int = 0) -> None:
         self._processes, self._but = processes, but
-        self.computed = self.slept = 0.0
+        self.computed = self.slept = self.taken = 0.0
         self.still = 0
         if not _THERE:
             _idle_machine()  # from now on it tells of the time since
         self._last = self._look().computed
-        self._at = time.monotonic()
+        self._at, self._every = time.monotonic(), LOOK_SECONDS
 
     @property
     def looked(self) -> float:
         """When the last look was, on time.monotonic()."""
         return self._at
+
+    def look_if_due(self, waited: float = math.inf) -> OwnTime:
+        """Look, unless somebody has just done so."""
+        if time.monotonic() - self._at >= self._every:
+            self.look(waited)
+        return self
 
     def look(self, waited: float = math.inf) -> None:
         """Look once more. A look that comes late counts no more sleep than one that is in time.
@@ -84,7 +98,7 @@ class OwnTime:
         waited: the seconds since the last look in which somebody waited for these processes: where
         they slept in others, it was they who waited.
         """
-        now = time.monotonic()
+        now, begun = time.monotonic(), time.perf_counter()
         seen, gap, self._at = self._look(), now - self._at, now
         # Of what was never waited for, the end takes its seconds away with it.
         computed = max(seen.computed - self._last, 0.0)
@@ -93,10 +107,15 @@ class OwnTime:
             asleep = computed == 0.0 and _idle_machine()
         # Two that wake each other may both be seen asleep, one after the other.
         asleep = asleep and computed <= max(gap / 2, _GRAIN)
-        self.still = self.still + 1 if asleep else 0
-        self.slept += min(gap, 2 * LOOK_SECONDS, waited) if asleep else 0.0
+        self.still = self.still + 1 if asleep and not seen.stopped else 0
+        counted = min(gap, 2 * self._every)
+        self.slept += min(counted, waited) if asleep else 0.0
+        # They may have a core each, as long as there are so many: what is less, others have.
+        cores = max(min(seen.awake, _CORES), 1)
+        self.taken += counted if asleep else min(counted, computed / cores)
         self.computed += computed
         self._last = seen.computed
+        self._every = max(LOOK_SECONDS, _SHARE * (time.perf_counter() - begun))
 
     def _look(self) -> Seen:
         but = {self._but, *_lookers} if self._but else set()
@@ -200,8 +219,7 @@ class Limit:
 
         waited: as `OwnTime.look` has it.
         """
-        if time.monotonic() - self.own.looked >= LOOK_SECONDS:
-            self.own.look(waited)
+        self.own.look_if_due(waited)
         if self.own.computed - self._computed >= self.seconds:
             raise Late(f"computed for {self.seconds:.3g} s")
         if self.own.slept - self._slept >= self.seconds:
@@ -215,18 +233,19 @@ def _linux(pids: Iterable[int], but: Container[int]) -> Seen:
 
     Where there is no process, none sleeps.
     """
-    ticks, there, gone, asleep = 0, 0, 0, True
+    ticks, there, gone, states = 0, 0, 0, list[str]()
     for pid in pids:
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:
                 ticks += sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
             there += 1
-            for thread in os.listdir(f"/proc/{pid}/task") if asleep else ():
-                if int(thread) not in but:
-                    asleep = _state(f"/proc/{pid}/task/{thread}/stat") in _ASLEEP and asleep
+            threads = (each for each in os.listdir(f"/proc/{pid}/task") if int(each) not in but)
+            states += [_state(f"/proc/{pid}/task/{each}/stat") for each in threads]
         except (OSError, IndexError, ValueError):
             gone += 1
-    return Seen(ticks / _TICKS, asleep and there > 0, not gone)
+    awake = sum(state not in _ASLEEP for state in states)
+    stopped = any(state in _STOPPED for state in states)
+    return Seen(ticks / _TICKS, not awake and there > 0, not gone, awake, stopped)
 
 
 def _state(path: str) -> str:

@@ -15,10 +15,10 @@ from helpers.engine import report
 from helpers.engine.board import Board, RankOutput, show_output
 from helpers.engine.errors import RunError, RunInterrupted
 from helpers.engine.launch import Client, client_for, environment
-from helpers.engine.own_time import Limit, OwnTime, descendants
+from helpers.engine.own_time import LOOK_SECONDS, Limit, OwnTime, descendants
 from helpers.engine.plan import Failure, Plan
 from helpers.engine.trace import Event, RankStats, Results, Stats, Trace, with_computing
-from helpers.engine.waiting import LOOK_SECONDS, Patience, Watch
+from helpers.engine.waiting import Watch
 from helpers.engine.wire import Parcel, anonymous_file, pack_function, receive_message, unpack_value
 
 if TYPE_CHECKING:
@@ -161,37 +161,30 @@ class LocalRun:
 
     def supervise(self) -> None:
         """Handle what the ranks send until all have answered."""
-        check = self.own_time() if self.plan.transport == "none" else self.time()
+        check = self.look_at_call() if self.plan.transport == "none" else self.look_at_ranks()
         for rank, control in enumerate(self.controls):
             self.selector.register(control, selectors.EVENT_READ, ("control", rank))
             self.selector.register(self.outputs[rank].fd, selectors.EVENT_READ, ("output", rank))
         self.selector.register(self.client.socket, selectors.EVENT_READ, ("server", -1))
         while len(self.answers) < self.plan.size:
-            for key, _ in self.selector.select(min(check(), LOOK_SECONDS)):
+            check()
+            for key, _ in self.selector.select(LOOK_SECONDS):
                 self.handle(*key.data)
 
-    def time(self) -> Callable[[], float]:
-        """What looks whether time is over or nobody can go on; gives the seconds that are left."""
-        patience = Patience(self.plan.timeout, self.processes)
-        watch = Watch(self, lambda: report.deadlocked(self))
+    def look_at_ranks(self) -> Callable[[], None]:
+        """What looks whether time is over or nobody can go on."""
+        own, watch = OwnTime(self.processes), Watch(self, lambda: report.deadlocked(self))
 
-        def check() -> float:
+        def check() -> None:
             watch.look()
-            if (left := patience.left) <= 0:
+            if own.look_if_due().taken >= self.plan.timeout:
                 raise report.timed_out(self)
-            return left
 
         return check
 
-    def own_time(self) -> Callable[[], float]:
+    def look_at_call(self) -> Callable[[], None]:
         """The same for a single call, which has seconds of its own."""
-        limit = Limit(OwnTime(self.processes), self.plan.timeout)
-
-        def check() -> float:
-            limit.check()
-            return LOOK_SECONDS
-
-        return check
+        return Limit(OwnTime(self.processes), self.plan.timeout).check
 
     def handle(self, what: str, rank: int) -> None:
         """One thing has come: output, an answer, or the end of a process."""

@@ -12,37 +12,26 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import psutil
 
-from helpers.engine.board import Board
 from helpers.engine.chatter import kept
 from helpers.engine.deadlock import State, rank_words, tell, wait_words
 from helpers.engine.errors import Deadlock, RankDied, RankFailed, RunTimeout, death
 from helpers.engine.places import file_name, is_engine, is_library
 from helpers.engine.plan import START, Failure, Origin, forks
 
+if TYPE_CHECKING:
+    from helpers.engine.processes import LocalRun
+
 Name = TypeVar("Name", int, str)
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 _DUMP_SECONDS = 3.0
 
 
-class Run(Protocol):
-    """A run on this machine. answers: of ranks that have given one. stacks: files, one a rank."""
-
-    plan: Any
-    stacks: list[int]
-    answers: dict[int, tuple[Any, Any]]
-    board: Board
-    pids: list[int]
-
-    def unfinished(self) -> list[int]:
-        """The ranks that have not answered yet."""
-
-
 def failed(
-    run: Run, rank: int, failure: Failure, others: Mapping[int, Failure] | None = None
+    run: LocalRun, rank: int, failure: Failure, others: Mapping[int, Failure] | None = None
 ) -> RankFailed:
     """A rank raised an exception. others: those of other ranks at the same time, by rank.
 
@@ -85,7 +74,7 @@ ON_MACOS = (
 )
 
 
-def died(run: Run, rank: int, code: int) -> RankDied:
+def died(run: LocalRun, rank: int, code: int) -> RankDied:
     """A rank's process ended without an answer."""
     how = death(code) + (" and gave no answer" if code >= 0 else "")
     report = f"Rank {rank} of {run.plan.size} {how}. When it ended it {past(run, rank)}."
@@ -102,12 +91,12 @@ def died(run: Run, rank: int, code: int) -> RankDied:
     return RankDied(report, (rank,), how)
 
 
-def past(run: Run, rank: int) -> str:
+def past(run: LocalRun, rank: int) -> str:
     """What a rank was doing: "was waiting to receive from rank 1"."""
     return "was " + doing(run, rank).removeprefix("is ").replace("waits", "waiting", 1)
 
 
-def doing(run: Run, rank: int) -> str:
+def doing(run: LocalRun, rank: int) -> str:
     """What a rank is doing: "waits to receive from rank 1", "is computing"."""
     if run.board.read(rank).doing is None:
         return "is starting"
@@ -118,12 +107,12 @@ def doing(run: Run, rank: int) -> str:
     return "is returning its value" if states[rank].doing == "returned" else "is computing"
 
 
-def board_states(run: Run) -> list[State]:
+def board_states(run: LocalRun) -> list[State]:
     """What every rank is doing, in rank order."""
     return [run.board.state(rank) for rank in range(run.plan.size)]
 
 
-def timed_out(run: Run) -> RunTimeout:
+def timed_out(run: LocalRun) -> RunTimeout:
     """Ranks have not answered in time; those that compute are at fault before those that wait."""
     late = sorted(run.unfinished(), key=lambda rank: run.board.read(rank).waits)
     told = states(run)
@@ -140,18 +129,18 @@ def timed_out(run: Run) -> RunTimeout:
     return RunTimeout(report + told + said, tuple(late))
 
 
-def deadlocked(run: Run) -> Deadlock:
+def deadlocked(run: LocalRun) -> Deadlock:
     """All ranks that have not returned wait, and nothing moves."""
     text, waiting = tell(board_states(run))
     return Deadlock(text + "\n" + states(run), waiting)
 
 
-def interrupted(run: Run) -> str:
+def interrupted(run: LocalRun) -> str:
     """The cell was interrupted."""
     return "The run was interrupted.\n" + states(run)
 
 
-def states(run: Run) -> str:
+def states(run: LocalRun) -> str:
     """What each unfinished rank does, and where in the code it is."""
     late = run.unfinished()
     stacks = where({rank: (run.pids[rank], run.stacks[rank]) for rank in late})

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import ctypes
-import os
 import sys
 import threading
 import time
@@ -20,8 +19,8 @@ from types import FrameType
 from typing import Any
 
 from helpers.engine.deadlock import State
+from helpers.engine.own_time import of_others_here
 from helpers.engine.places import is_engine
-from helpers.engine.waiting import Patience
 
 _POLL_SECONDS = 0.1  # so often the waiting thread looks whether it is to be stopped itself
 _STOP_SECONDS = 2.0  # so long a task that does not want to end is asked to
@@ -255,14 +254,12 @@ class Scheduler:
 
     def run(self, timeout: float | None) -> bool:
         """Let the tasks run until none can, or one fails; False where the time is up first."""
-        patience = None if timeout is None else Patience(timeout, lambda: [os.getpid()])
+        own = None if timeout is None else of_others_here()
         self._hand_on()
-        while True:
-            left = _POLL_SECONDS if patience is None else patience.left
-            if left <= 0:
+        while not self._over.acquire(timeout=_POLL_SECONDS):
+            if own is not None and timeout is not None and own.look_if_due().taken >= timeout:
                 return False
-            if self._over.acquire(timeout=min(left, _POLL_SECONDS)):
-                return True
+        return True
 
     def stop(self) -> list[Task]:
         """End every task, one after the other; returns those that would not end.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,6 +118,26 @@ def finish(header: Header, tensor: Any, device: Any) -> Any:
     if header.kind == "torch" and getattr(device, "type", "cpu") != "cpu":
         return tensor.to(device)
     return tensor
+
+
+def received(
+    header: Header, into: Any, who: str, device: Any, fill: Callable[[np.ndarray], None]
+) -> Any:
+    """The tensor of a message that `fill` writes: `into`, where there is one, or a new one.
+
+    who: starts the sentence of the ValueError where `into` does not fit; nothing is filled then.
+    """
+    value, target = into, None
+    if into is not None:
+        target = writable(into, header, who)
+    if target is None:
+        value, target = empty(header)
+    fill(target)
+    if into is None:
+        return finish(header, value, device)
+    if value is not into:
+        store(into, value)
+    return into
 
 
 def writable(into: Any, header: Header, who: str) -> np.ndarray | None:

@@ -12,15 +12,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-
-import numpy as np
 
 from helpers.engine.comm import Comm
 from helpers.engine.errors import RunError
@@ -99,7 +94,6 @@ def run_cluster(
     servers: int = 1,
     workers: int = 2,
     coordinator: bool = False,
-    until: str = "all",
     timeout: float = 60.0,
     show: bool = True,
 ) -> Results:
@@ -108,8 +102,7 @@ def run_cluster(
     servers: tasks that hold parameters ("ps"). workers: tasks that compute. The clients are the
     workers, each with a program of its own (between-graph); with coordinator=True the only client
     is one more task, "chief", and the workers do what it sends them (in-graph, and
-    ParameterServerStrategy). until: "all" waits until every client has returned; "chief" until
-    worker 0 has: the others get a second more, then are ended, and None stands for their value.
+    ParameterServerStrategy).
     timeout, show: as in `helpers.run`; `.output` holds what each task printed, clients first.
     TensorFlow's own chatter is left out, and shown where a task fails.
 
@@ -121,7 +114,7 @@ def run_cluster(
     """
     from helpers.engine.run import run
 
-    check(servers, workers, until)
+    check(servers, workers)
     tasks = [("chief", 0)] if coordinator else []
     tasks += [("worker", index) for index in range(workers)]
     tasks += [("ps", index) for index in range(servers)]
@@ -131,7 +124,6 @@ def run_cluster(
             be_task,
             tasks,
             clients,
-            until,
             fn,
             args,
             ranks=len(tasks),
@@ -149,15 +141,13 @@ def run_cluster(
     return results
 
 
-def check(servers: int, workers: int, until: str) -> None:
+def check(servers: int, workers: int) -> None:
     """Raise ValueError for a cluster that cannot be."""
     if workers < 1 or servers < 0 or workers + servers > _MOST:
         raise ValueError(
             f"A cluster of {workers} workers and {servers} servers is not possible here: it has "
             f"1 worker or more, and at most {_MOST} tasks."
         )
-    if until not in ("all", "chief"):
-        raise ValueError(f'A cluster runs until "all" or "chief" have returned, not {until!r}.')
 
 
 def by_task(report: str, tasks: Sequence[tuple[str, int]]) -> str:
@@ -177,7 +167,6 @@ def be_task(
     comm: Comm,
     tasks: list[tuple[str, int]],
     clients: int,
-    until: str,
     fn: Callable[..., Any],
     args: tuple[Any, ...],
 ) -> Any:
@@ -196,34 +185,4 @@ def be_task(
     task = Task(kind, index, cluster)
     if kind != "chief":
         _ = task.server
-    if comm.rank >= clients:
-        return None
-    if until == "all" or clients == 1:
-        return fn(task, *args)
-    if comm.rank == 0:
-        value = fn(task, *args)
-        for other in range(1, clients):
-            comm.isend(np.zeros(1), other)
-        return value
-    return until_told(comm, lambda: fn(task, *args))
-
-
-def until_told(comm: Comm, fn: Callable[[], Any], grace: float = 1.0) -> Any:
-    """Run a client's function until it returns or worker 0 has; then None where it has not."""
-    result: Future[Any] = Future()
-
-    def work() -> None:
-        try:
-            result.set_result(fn())
-        except BaseException as error:
-            result.set_exception(error)
-
-    threading.Thread(target=work, daemon=True, name="client").start()
-    told, end = comm.irecv(0), float("inf")
-    while not result.done() and time.monotonic() < end:
-        wait([result], 0.01)
-        if end == float("inf") and told.done():
-            end = time.monotonic() + grace
-    value = result.result() if result.done() else None
-    told.wait()
-    return value
+    return fn(task, *args) if comm.rank < clients else None

@@ -153,7 +153,7 @@ _watched: Cells | None = None
 def watch() -> None:
     """Watch this notebook's cells from now on; does nothing outside of one, or a second time."""
     global _watched
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    shell = shell_here()
     if shell is None or (_watched is not None and _watched.names is shell.user_ns):
         return
     _watched = Cells(shell.user_ns)
@@ -169,7 +169,9 @@ def behind(function: Any, called: str = "") -> str:
 
 def in_notebook() -> bool:
     """Whether this code runs in a notebook's kernel."""
-    if "IPython" not in sys.modules:
-        return False
-    shell = sys.modules["IPython"].get_ipython()
-    return shell is not None and hasattr(shell, "kernel")
+    return hasattr(shell_here(), "kernel")
+
+
+def shell_here() -> Any:
+    """IPython's shell, where this code runs in one; None elsewhere."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None

@@ -24,7 +24,9 @@ def show(figure: Any, caption: str, alt: str) -> None:
     if not caption.strip() or not alt.strip():
         raise ValueError("A figure needs a caption and an alt text: say what there is to see.")
     display_picture(png(figure), alt)
-    display(_caption(caption), raw=True)
+    look = "max-width:46em;margin:.2em 0 1em;opacity:.85"
+    text = f'<p style="{look}">{html.escape(caption)}</p>'
+    display({"text/plain": caption, "text/html": text}, raw=True)
     forget(figure)
 
 
@@ -39,18 +41,14 @@ def forget(figure: Any) -> None:
 
 def display_picture(data: bytes, alt: str, handle: str = "", update: bool = False) -> None:
     """Display a PNG with alt text. handle: names the place, so that it can be updated there."""
-    from IPython.display import display, update_display
+    from IPython.display import display
 
-    bundle, metadata = _bundle(data, alt)
-    if update:
-        update_display(bundle, metadata=metadata, display_id=handle, raw=True)
-    elif handle:
-        display(bundle, metadata=metadata, display_id=handle, raw=True)
-    else:
-        display(bundle, metadata=metadata, raw=True)
+    picture = {"image/png": base64.b64encode(data).decode("ascii"), "text/plain": alt}
+    placed = {"display_id": handle, "update": update} if handle else {}
+    display(picture, metadata={"image/png": {"alt": alt}}, raw=True, **placed)
 
 
-def png(figure: Any, colours: int = 64, quick: bool = False) -> bytes:
+def png(figure: Any, quick: bool = False) -> bytes:
     """The figure as a PNG with a small palette; a picture of lines takes 10 to 30 KB.
 
     quick: take a fifth of the time to pack it, and a sixth more bytes.
@@ -67,7 +65,7 @@ def png(figure: Any, colours: int = 64, quick: bool = False) -> bytes:
     flat = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     # The octree keeps a colour that few dots have; a median cut would turn it brown.
     octree = Image.Quantize.FASTOCTREE
-    small = flat.quantize(colors=colours, method=octree, dither=Image.Dither.NONE)
+    small = flat.quantize(colors=64, method=octree, dither=Image.Dither.NONE)
     small.putpalette([255 if value > 251 else value for value in small.getpalette() or []])
     out = io.BytesIO()
     small.save(out, format="png", optimize=not quick)
@@ -80,14 +78,3 @@ def _math() -> Any:
     from matplotlib.backends.backend_agg import RendererAgg
 
     return RendererAgg(1, 1, DPI).mathtext_parser
-
-
-def _bundle(data: bytes, alt: str) -> tuple[dict[str, str], dict[str, Any]]:
-    picture = base64.b64encode(data).decode("ascii")
-    return {"image/png": picture, "text/plain": alt}, {"image/png": {"alt": alt}}
-
-
-def _caption(caption: str) -> dict[str, str]:
-    style_text = "max-width:46em;margin:.2em 0 1em;opacity:.85"
-    text = f'<p style="{style_text}">{html.escape(caption)}</p>'
-    return {"text/plain": caption, "text/html": text}

@@ -16,6 +16,10 @@ _made: dict[str, Prediction] = {}  # by their questions
 class Prediction:
     """What a learner expects, entered before the run and compared after it.
 
+    `guess = predict("How much quicker are two ranks?", unit="×")`: put `guess` on a cell's last
+    line to show its entry, and `guess.compare(measured)` on the last line of the cell that
+    measures. Works without an entry too.
+
     question: one sentence. unit: written behind the number, such as "×" or " ms". Where `choices`
     are given, one of these words is chosen instead. Nothing has to be entered.
     """
@@ -127,10 +131,4 @@ def again(page: str) -> Comparison | None:
     return Comparison(_made.get(question) or Prediction(question, unit), measured, what)
 
 
-def predict(question: str, unit: str = "", choices: Sequence[str] | None = None) -> Prediction:
-    """Ask for a prediction: `guess = predict("How much quicker are two ranks?", unit="×")`.
-
-    Put `guess` on the cell's last line to show its entry, and `guess.compare(measured)` on the
-    last line of the cell that measures. Works without an entry too.
-    """
-    return Prediction(question, unit, choices)
+predict = Prediction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sized
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from helpers.notebook.failed_cells import in_notebook
 from helpers.notebook.widgets import show_widget
@@ -19,21 +19,15 @@ def progress(items: Iterable[T], label: str, rank: int = 0) -> Iterator[T]:
     if rank != 0 or not in_notebook():
         yield from items
         return
+    import ipywidgets
+
     total = len(items) if isinstance(items, Sized) else 0
-    bar = shown_bar(max(total, 1), label)
+    style = {"description_width": "min(11em, 38%)"}
+    bar = ipywidgets.IntProgress(max=max(total, 1), description=label, style=style)
+    show_widget(bar)
     try:
         for count, item in enumerate(items):
             bar.value = count if total else 0
             yield item
     finally:
         bar.close()
-
-
-def shown_bar(most: int, label: str) -> Any:
-    """An empty bar, displayed."""
-    import ipywidgets
-
-    style = {"description_width": "min(11em, 38%)"}
-    bar = ipywidgets.IntProgress(max=most, description=label, style=style)
-    show_widget(bar)
-    return bar

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from helpers.engine.autograph import keep_in_memory
 from helpers.engine.chatter import silence
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -14,5 +15,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 with silence():
     import tensorflow
+
+keep_in_memory()
 
 __all__ = ["tensorflow"]

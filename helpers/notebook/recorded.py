@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from helpers.notebook.failed_cells import shell_here
 from helpers.rooms import HERE
 
 RECORDED = "recorded.json"
@@ -40,24 +41,16 @@ def table() -> dict[str, dict[str, Any]]:
 
 def install() -> None:
     """Look at every cell before it runs; does nothing outside a notebook."""
-    import sys
-
-    if "IPython" not in sys.modules:
-        return
-    shell = sys.modules["IPython"].get_ipython()
-    if shell is None or any(getattr(one, "recorded", False) for one in _transformers(shell)):
+    shell = shell_here()
+    before: list[Any] = shell.input_transformers_cleanup if shell is not None else []
+    if shell is None or any(getattr(one, "recorded", False) for one in before):
         return
 
     def transform(lines: list[str]) -> list[str]:
         return instead(lines, shell.user_ns)
 
     transform.recorded = True  # type: ignore[attr-defined]
-    _transformers(shell).append(transform)
-
-
-def _transformers(shell: Any) -> list[Any]:
-    transformers: list[Any] = shell.input_transformers_cleanup
-    return transformers
+    before.append(transform)
 
 
 def instead(lines: list[str], names: dict[str, Any]) -> list[str]:

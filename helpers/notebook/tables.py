@@ -13,6 +13,8 @@ _NUMBER = re.compile(r"[-+−≈ ]*[\d.,]+(e[-+]?\d+)?\s?[^\s\d]{0,4}|[–∞]")
 class Table:
     """A table that shows itself as a cell's last expression.
 
+    `table(["ranks", "messages"], [[2, 2], [4, 6]])`.
+
     head: the columns' names. rows: a value a column; numbers stand to the right. caption: one
     sentence over the table, where there is one. Raises ValueError for a row of another length.
     """
@@ -60,9 +62,7 @@ class Table:
         return f"<tr>{''.join(cells)}</tr>"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> Table:
-    """A table for the last line of a cell: `table(["ranks", "messages"], [[2, 2], [4, 6]])`."""
-    return Table(head, rows, caption)
+table = Table
 
 
 def _numeric(value: Any) -> bool:

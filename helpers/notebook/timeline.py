@@ -1,14 +1,16 @@
-"""A timeline: what each rank did and when, a row a rank."""
+"""A timeline: what each rank did and when, a row a rank.
+
+The engine draws nothing: importing this, as `helpers.run` does, gives traces `.plot()` and
+`.explore()`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from helpers.notebook.style import ACTIVITY, style
-
-if TYPE_CHECKING:
-    from helpers.engine.trace import Event, Trace
+from helpers.engine.trace import Event, Trace
+from helpers.notebook.style import ACTIVITY, axes, style
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
@@ -29,8 +31,6 @@ def timeline(
     ax: draw there instead, and return its figure. span: only these seconds of the run. events: in
     place of the trace's, such as those that a viewer has merged.
     """
-    from helpers.notebook.style import axes
-
     events = list(trace) if events is None else events
     if ax is None:
         lanes = {e.rank for e in trace if e.lane == 1}
@@ -50,6 +50,17 @@ def timeline(
         if span is not None:
             ax.set_xlim(span[0] / scale, span[1] / scale)
     return figure
+
+
+def explore(trace: Trace) -> None:
+    """In a notebook: a timeline that zooms, and names the event under the pointer."""
+    from helpers.notebook.timeline_viewer import explore_trace
+
+    explore_trace(trace)
+
+
+Trace.plot = timeline
+Trace.explore = explore  # type: ignore[assignment]
 
 
 def unit_of(duration: float) -> tuple[float, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +14,8 @@ BLUE = "#0072B2"
 NOT_KEPT = "What passes here is not kept: ./course progress tells why."
 
 
-@dataclass(frozen=True)
-class Neighbour:
-    """A lesson whose notebook lies beside this one. way: "Before" or "Next"."""
-
-    way: str
-    file: str
-    title: str
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What is shown for a lesson, and the output in which it is."""
-
-    neighbours: list[Neighbour]
-    output: Any
-
-
-_shown: dict[str, Shown] = {}
+Neighbours = dict[str, Path]  # "Before" and "Next": notebooks that lie beside a lesson's
+_shown: dict[str, tuple[Neighbours, Any]] = {}  # by lesson, with the output in which it is
 
 
 def lesson(number: str) -> None:
@@ -44,30 +27,28 @@ def lesson(number: str) -> None:
         return
     from IPython.display import display
 
-    output = display(bundle, raw=True, display_id=True)
-    _shown[number] = Shown(beside, output)
+    _shown[number] = beside, display(bundle, raw=True, display_id=True)
 
 
 def refresh(number: str) -> None:
     """Show a lesson's standing anew, where it is shown."""
-    shown = _shown.get(number)
-    if shown and shown.output and (bundle := _told(number, shown.neighbours)) is not None:
-        shown.output.update(bundle, raw=True)
+    beside, output = _shown.get(number, ({}, None))
+    if output and (bundle := _told(number, beside)) is not None:
+        output.update(bundle, raw=True)
 
 
-def _beside(number: str) -> list[Neighbour]:
+def _beside(number: str) -> Neighbours:
     """The lessons before and after, of those that lie in the folder of this notebook."""
     try:
         files = lesson_files(Path.cwd())
     except OSError:
-        return []
-    before = [path for other, path in files.items() if other < number][-1:]
-    after = [path for other, path in files.items() if other > number][:1]
-    found = [Neighbour("Before", path.name, title_of(path)) for path in before]
-    return found + [Neighbour("Next", path.name, title_of(path)) for path in after]
+        return {}
+    before = [("Before", path) for other, path in files.items() if other < number]
+    after = [("Next", path) for other, path in files.items() if other > number]
+    return dict([*before[-1:], *after[:1]])
 
 
-def _told(number: str, beside: list[Neighbour]) -> dict[str, str] | None:
+def _told(number: str, beside: Neighbours) -> dict[str, str] | None:
     """The standing as text and as HTML; None where nothing is kept."""
     found: dict[str, Standing] = {}
     try:
@@ -86,10 +67,11 @@ def _told(number: str, beside: list[Neighbour]) -> dict[str, str] | None:
     return {"text/plain": as_text(some, notes, beside), "text/html": as_html(some, notes, beside)}
 
 
-def as_text(some: dict[str, Standing], notes: list[str], beside: list[Neighbour]) -> str:
+def as_text(some: dict[str, Standing], notes: list[str], beside: Neighbours) -> str:
     """The lines for those who see no HTML. some: by what each is called."""
     lines = [f"{name}: {words(standing)}" for name, standing in some.items()]
-    return "\n".join([*lines, *notes, *(f"{b.way}: {b.title} ({b.file})" for b in beside)])
+    others = [f"{way}: {title_of(path)} ({path.name})" for way, path in beside.items()]
+    return "\n".join([*lines, *notes, *others])
 
 
 def words(standing: Standing) -> str:
@@ -100,11 +82,11 @@ def words(standing: Standing) -> str:
     )
 
 
-def as_html(some: dict[str, Standing], notes: list[str], beside: list[Neighbour]) -> str:
+def as_html(some: dict[str, Standing], notes: list[str], beside: Neighbours) -> str:
     """Quiet lines in the page's own colours, light or dark."""
     links = (
-        f'{one.way}: <a href="{html.escape(one.file)}">{html.escape(one.title)}</a>'
-        for one in beside
+        f'{way}: <a href="{html.escape(path.name)}">{html.escape(title_of(path))}</a>'
+        for way, path in beside.items()
     )
     parts = " ".join(_line(name, standing) for name, standing in some.items())
     lines = [parts, *map(html.escape, notes), " · ".join(links)]
@@ -115,15 +97,9 @@ def as_html(some: dict[str, Standing], notes: list[str], beside: list[Neighbour]
 
 def _line(name: str, standing: Standing) -> str:
     """A name, a small bar and the words that say the same."""
-    part = round(100 * standing.points / standing.most) if standing.most else 0
-    frame = (
-        "display:inline-block;width:6em;height:.6em;border:1px solid currentColor;"
-        "border-radius:.3em;overflow:hidden;margin:0 .5em"
-    )
     bar = (
-        f'<span role="progressbar" aria-label="{name}, points" aria-valuemin="0" '
-        f'aria-valuemax="{standing.most}" aria-valuenow="{standing.points}" style="{frame}">'
-        f'<span style="display:block;width:{part}%;height:100%;background:{BLUE}"></span></span>'
+        f'<progress aria-label="{name}, points" max="{standing.most}" value="{standing.points}" '
+        f'style="width:6em;margin:0 .5em;accent-color:{BLUE}"></progress>'
     )
     said = f"<strong>{name}</strong>{bar}{words(standing)}"
     return f'<span style="display:inline-block;margin-right:1.5em">{said}</span>'

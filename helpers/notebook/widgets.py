@@ -71,12 +71,13 @@ def explore(draw: Callable[..., Any], alt: str | Callable[..., str], **sliders: 
 
 def _display_why_not(error: Exception, handle: str) -> None:
     """Say in a picture's place why it cannot be drawn."""
-    from IPython.display import update_display
+    from IPython.display import display
 
     words = f"There is no picture of this. {type(error).__name__}: {error}"
     edge = "border-left:.35em solid #D55E00;padding:.3em .9em"
     page = f'<p role="status" style="{edge}">{html.escape(words)}</p>'
-    update_display({"text/plain": words, "text/html": page}, display_id=handle, raw=True)
+    bundle = {"text/plain": words, "text/html": page}
+    display(bundle, display_id=handle, update=True, raw=True)
 
 
 def label_of(name: str) -> str:

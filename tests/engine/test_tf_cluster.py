@@ -97,11 +97,6 @@ def waits_for_a_token(task: Task) -> int:
         return int(session.run(take))
 
 
-def test_a_worker_that_waits_for_ever_is_ended() -> None:
-    assert list(run_cluster(waits_for_a_token, workers=3, until="chief")) == [7, None, None]
-    assert nothing_left()
-
-
 @pytest.mark.thorough
 def test_workers_that_all_wait_for_ever_are_ended() -> None:
     with pytest.raises(RunTimeout, match=r"session\.run\(take\)"):
@@ -109,15 +104,14 @@ def test_workers_that_all_wait_for_ever_are_ended() -> None:
     assert nothing_left()
 
 
-@pytest.mark.parametrize("until", [pytest.param("all", marks=pytest.mark.thorough), "chief"])
-def test_a_client_that_fails_ends_the_run_and_is_named(until: str) -> None:
+def test_a_client_that_fails_ends_the_run_and_is_named() -> None:
     def fails(task: Task) -> None:
         if task.index == 1:
             raise KeyError("no such variable")
         waits_for_a_token(Task("worker", 1, task.cluster))
 
     with pytest.raises(RankFailed, match="no such variable") as failed:
-        run_cluster(fails, workers=2, until=until)
+        run_cluster(fails, workers=2)
     assert failed.value.rank == 1 and nothing_left()
 
 
@@ -225,7 +219,6 @@ def test_variables_are_cut_and_spread_over_the_servers(
 
 WRONG: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (run_cluster, {"fn": shared_counter, "workers": 0}, "1 worker or more"),
-    (run_cluster, {"fn": shared_counter, "until": "never"}, '"all" or "chief"'),
     (train_sync_replicas, {"aggregate": 4}, "aggregate goes from 1 to 3"),
     (replay_sync_replicas, {"steps": 0}, "1 step or more"),
     (train_parameter_server, {"servers": 0}, "servers=1 or more"),

@@ -19,6 +19,7 @@ import helpers
 from helpers.engine import report, waiting
 from helpers.engine.board import Board
 from helpers.engine.errors import Deadlock
+from helpers.engine.own_time import OwnTime, Seen
 from helpers.engine.wire import anonymous_file
 
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who wants a processor")
@@ -91,10 +92,8 @@ class Still:
         run: Any = SimpleNamespace(
             board=self.board, pids=[os.getpid()] * 2, unfinished=lambda: [0, 1]
         )
-        process = SimpleNamespace(cpu_times=lambda: (1.0, 2.0))
-        monkeypatch.setattr(waiting.psutil, "Process", lambda pid: process)
         monkeypatch.setattr(waiting.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(waiting, "can_go_on", lambda pid: self.asked(wants))
+        monkeypatch.setattr(OwnTime, "_look", lambda own: Seen(3.0, not self.asked(wants)))
         self.goes_on: Callable[[], None] = lambda: None
         self.watch = waiting.Watch(run, lambda: Deadlock("all wait", {}))
 

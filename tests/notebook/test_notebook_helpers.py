@@ -33,10 +33,8 @@ class Screen:
 
     def display(self, data: Any, **how: Any) -> None:
         assert how.pop("raw") is True
-        self.shown.append((data, how.get("metadata") or {}))
-
-    def update(self, data: Any, display_id: str, **how: Any) -> None:
-        self.updates.append(display_id)
+        if how.get("update"):
+            self.updates.append(how["display_id"])
         self.shown.append((data, how.get("metadata") or {}))
 
 
@@ -44,7 +42,6 @@ class Screen:
 def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     page = Screen()
     monkeypatch.setattr("IPython.display.display", page.display)
-    monkeypatch.setattr("IPython.display.update_display", page.update)
     return page
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -58,17 +59,10 @@ class Step:
 
     def _write(self, line: str) -> None:
         if self.rewrites:
-            width = max(20, _columns() - 1)
+            width = max(20, shutil.get_terminal_size().columns - 1)
             print(f"\r\x1b[2K{line[:width]}", end="", flush=True)
         else:
             print(line, flush=True)
-
-
-def _columns() -> int:
-    try:
-        return os.get_terminal_size().columns
-    except OSError:
-        return 80
 
 
 def run(

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from helpers.engine import tensors
-from helpers.engine.blocks import Block
 from helpers.engine.comm import NO_COMMON_MEMORY
 from helpers.engine.hosts.network import Network
 from helpers.engine.hosts.wires import ON_A_WIRE, Post
-from helpers.engine.local import LocalComm, Mailbox, SendRequest
+from helpers.engine.local import Block, LocalComm, Mailbox, SendRequest
 from helpers.engine.real import Recorder, by_one_thread, label
 
 

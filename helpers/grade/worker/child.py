@@ -40,6 +40,10 @@ def preload(frameworks: Sequence[str]) -> None:
         # Loaded at the first use of an optimizer: seconds, for every rank of a run.
         import tf_keras  # noqa: F401
         import torch._dynamo
+
+        from helpers.engine.autograph import keep_in_memory
+
+        keep_in_memory()
     # An answer's own check and its stand-ins have no place here; a call of them does no harm.
     helpers.__dict__.update(check=_nothing, lesson=_nothing, mine_or_yours=_mine)
 

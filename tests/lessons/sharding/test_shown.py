@@ -23,7 +23,7 @@ from helpers.lessons.sharding.figures import (
 from helpers.lessons.start.figures import first_view
 from helpers.notebook import gpu_view
 from helpers.notebook.published import load
-from helpers.notebook.shown import plot
+from helpers.notebook.timeline import timeline
 
 MODULES = (
     gpu_view, chunks, quantization_view, experts_view, memory_view, ring_view, sharding_view,
@@ -80,7 +80,7 @@ def test_words_that_are_computed_say_what_was_given(
     assert "64 bytes go 31 times as slowly" in shown[1][0]["text/plain"]
     shown.clear()
     trace = Trace([Event(0, "computing", 0.0, 1e-3), Event(1, "waiting", 0.0, 1e-3)], 2)
-    assert Trace.plot is plot  # importing it made it so
+    assert Trace.plot is timeline  # importing it made it so
     first_view.show_handing_out(Results([None, None], trace, Stats([])))
     assert "each rank starts a millisecond later" in shown[1][0]["text/plain"]
     shown.clear()
