@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import time
 from typing import Any
 
 import pytest
@@ -13,7 +10,7 @@ import torch
 from descriptors import open_descriptors
 
 from helpers.engine.comm import Comm
-from helpers.engine.errors import RankDied, RunError, RunInterrupted, RunTimeout
+from helpers.engine.errors import RunError, RunInterrupted, RunTimeout
 from helpers.engine.launch import Client, client_for
 from tests.engine.test_process_failures import everything_below, remember_others, run
 
@@ -65,21 +62,6 @@ def test_ranks_that_cannot_be_forked_are_told() -> None:
     assert client_for("torch").process.pid != server
 
 
-def forks_and_is_killed(comm: Comm) -> None:
-    if comm.rank == 1:
-        if os.fork() == 0:
-            time.sleep(1000)  # with all of its rank's descriptors
-        os.kill(os.getpid(), signal.SIGKILL)
-    comm.barrier()
-
-
-def test_a_killed_rank_is_told_though_what_it_forked_lives_on() -> None:
-    with pytest.raises(RankDied) as caught:
-        run(forks_and_is_killed, timeout=60)
-    assert caught.value.ranks == (1,)
-    assert everything_below() == []
-
-
 def test_a_rank_that_prints_without_end_is_stopped_in_time(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -99,15 +81,3 @@ def test_values_that_came_back_hold_no_descriptor() -> None:
     assert open_descriptors() == before
     kept[1] += 1
     assert kept[1].eq(2).all() and kept[0].eq(0).all()
-
-
-def killed_in_torchs_collective(comm: Comm) -> None:
-    if comm.rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    torch.distributed.all_reduce(torch.ones(1))
-
-
-def test_the_rank_that_died_is_told_and_not_the_one_that_noticed() -> None:
-    with pytest.raises(RankDied) as caught:
-        run(killed_in_torchs_collective)
-    assert caught.value.ranks == (1,)

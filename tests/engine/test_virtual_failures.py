@@ -64,20 +64,6 @@ def test_whatever_a_rank_raises_is_its_failure(kind):
     assert (caught.value.kind, caught.value.message) == (kind.__name__, "so")
 
 
-def test_chained_exceptions_are_shown_without_the_engine():
-    def fn(comm):
-        try:
-            comm.send(ONES, 7)
-        except ValueError as error:
-            raise KeyError("outer") from error
-
-    with pytest.raises(RankFailed) as caught:
-        run(fn)
-    assert "sends to rank 7, but the ranks are 0 to 1" in caught.value.report
-    assert "It came of: ValueError" in caught.value.report
-    assert "comm.py" not in caught.value.report
-
-
 def test_an_exception_in_background_work_ends_the_run():
     def work(comm):
         comm.compute(1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import helpers
 from helpers.engine.servers.clock import Clock
-from helpers.engine.servers.links import make_links, rates
+from helpers.engine.servers.links import make_links
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import Synchronous
 from tests.engine.servers.test_servers_virtual import Bowl, Listed, Scattered, async_rule
@@ -62,7 +62,3 @@ def test_bytes_are_counted_on_every_kind_of_link():
     )
     for one, other in zip(plain.servers, hosts.servers, strict=True):
         assert (one.bytes_in, one.bytes_out) == (other.bytes_in, other.bytes_out)
-
-
-def test_links_by_name():
-    assert rates({"server 0": "8bit", "others": 5}, 2, 1) == (1.0, 5.0, 5.0)
