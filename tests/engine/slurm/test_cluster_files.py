@@ -65,7 +65,6 @@ def test_the_commands_of_a_first_job_are_typed(slurm: Site, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("line", "ranks"),
     [
-        ("sbatch --wait cluster/torchrun.slurm sum.py 'a b'", 4),
         ("RANKS_PER_NODE=1 sbatch --wait cluster/torchrun.slurm sum.py 'a b'", 2),
         ("RANKS_PER_NODE=2 sbatch --wait -p debug cluster/frontera.slurm sum.py 'a b'", 4),
     ],
@@ -83,6 +82,47 @@ def test_torchrun_starts_ranks_on_both_nodes(
     assert log.read_text().count(f"sum {'1' * ranks} ['a b']") == ranks
     assert not list(tmp_path.glob("frontera-*.sh"))
     assert not nothing_left(slurm, 20)
+
+
+TEXT = """#!/bin/bash
+# A job.
+#SBATCH --nodes=2
+#SBATCH --time=00:10:00   # hours
+#SBATCH --exclusive
+##SBATCH --account=PROJECT
+
+nodes=${NODES:-1}
+set -- "$@"
+srun python "$@"
+"""
+
+
+def test_settings_are_changed_in_their_places() -> None:
+    text = filled(
+        TEXT,
+        ["-m", "a b"],
+        {"nodes": 3, "partition": "rtx", "exclusive": None, "no-requeue": True},
+        {"PATH": '/x:"$PATH"'},
+    )
+    assert text.splitlines() == [
+        "#!/bin/bash",
+        "# A job.",
+        "#SBATCH --nodes=3",
+        "#SBATCH --time=00:10:00   # hours",
+        "#SBATCH --partition=rtx",
+        "#SBATCH --no-requeue",
+        "##SBATCH --account=PROJECT",
+        "",
+        'export PATH=/x:"$PATH"',
+        "nodes=${NODES:-1}",
+        "set -- -m 'a b'",
+        'srun python "$@"',
+    ]
+
+
+def test_a_file_that_takes_no_command_is_refused() -> None:
+    with pytest.raises(ValueError, match=r'needs a line set -- "\$@"'):
+        filled("#SBATCH --nodes=2\nsrun python train.py\n", ["a.py"])
 
 
 def read(file: str) -> str:
