@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import json
-import textwrap
 
 import pytest
 import torch
@@ -93,36 +92,6 @@ def test_a_part_that_fails_is_told_and_the_others_go_on(monkeypatch, tmp_path):
 
 
 # --- the lessons' cells ---------------------------------------------------------------------------
-
-
-def parsed(text):
-    return ast.parse(textwrap.dedent(text)).body
-
-
-def test_a_cell_gets_what_it_reads_and_nothing_else():
-    before = parsed(
-        """
-        import os, sys
-        one = 1
-        two = one + 1
-        other = undefined
-        two = two * 2
-        def double(x): return x * two
-        for i in range(3): three = i
-        one = "too late for two"
-        """
-    )
-    cell = parsed("four = 4\nprint(double(four), three)")
-    kept = "\n".join(map(ast.unparse, gpu_cells.needed(before, cell)))
-    assert kept.splitlines() == [
-        "one = 1",
-        "two = one + 1",
-        "two = two * 2",
-        "def double(x):",
-        "    return x * two",
-        "for i in range(3):",
-        "    three = i",
-    ]
 
 
 def test_every_lesson_has_its_cells_and_their_names():

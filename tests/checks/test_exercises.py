@@ -159,27 +159,3 @@ def test_what_the_driver_gets_holds_no_facts() -> None:
     assert all(case.facts for case in exercise.cases(0))
     observe_apart(replace(exercise, drive=drive), exercise.reference, exercise.cases(0))
     assert seen and not any(case.facts for case in seen)
-
-
-# --- the table of the example exercise ----------------------------------------------------------
-
-
-def test_scatter_says_what_the_example_says() -> None:
-    exercise = find("02.1")
-    table = Table(exercise)
-    said = {answer.name: table.verdict(answer.function).hint for answer in exercise.wrong}
-    assert said["loses the remainder"] == (
-        "On 3 ranks with 5 rows, rank 2 got 1 row; it should get 2. Rows 3 and 4 reached nobody: "
-        "`rows // N` loses the remainder."
-    )
-    assert said["sends the whole batch to everyone"] == (
-        "The slices are right, but rank 0 sent 2.5× the bytes it had to (320 B instead of 128 B): "
-        "send each rank only its slice."
-    )
-    assert said["sends to itself"] == (
-        "Rank 0 waits for a message from rank 0, which nobody will receive. "
-        "Keep your own part without sending it."
-    )
-    assert table.verdict(exercise.reference).hint == (
-        "Passed on 1, 2, 3 and 5 ranks; rank 0 sent exactly what it had to."
-    )

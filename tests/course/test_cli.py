@@ -142,6 +142,26 @@ def test_a_busy_port_is_told(taken: int) -> None:
     assert told.returncode == 1 and f"port {taken} is not available" in told.stderr
 
 
+ENDS = """
+import threading
+from helpers.course import lab
+
+def serve(options, listens):
+    threading.Thread(target=threading.Event().wait).start()  # as a request that is cut off leaves
+    return 3
+
+lab.serve = serve
+print("started")
+lab.lab(None, False, ("--debug",))
+"""
+
+
+@pytest.mark.real
+def test_a_thread_of_a_request_that_was_cut_off_is_not_waited_for() -> None:
+    done = subprocess.run([sys.executable, "-c", ENDS], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (3, "started\n"), done.stderr
+
+
 def test_the_server_stays_on_this_machine_and_keeps_its_token() -> None:
     options = lab.settings(9000)
     assert "--ServerApp.ip=127.0.0.1" in options
@@ -152,15 +172,3 @@ def test_the_server_stays_on_this_machine_and_keeps_its_token() -> None:
 def test_a_lesson_that_there_is_not_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["test", "--lesson", "77"]) == 1
     assert "There is no lesson 77, only 00, 01" in capsys.readouterr().err
-
-
-@pytest.mark.thorough
-@pytest.mark.real
-def test_doctor_answers_before_anything_is_installed() -> None:
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import helpers.course.doctor as d; d.show()"
-    )
-    command = [sys.executable, "-I", "-S", "-c", code, str(ROOT)]  # -S: no installed packages
-    answer = subprocess.run(command, capture_output=True, text=True)
-    assert answer.returncode == 0, answer.stderr
-    assert "sandbox" in answer.stdout and answer.stderr == ""

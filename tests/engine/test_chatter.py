@@ -1,10 +1,12 @@
-"""What frameworks write to stderr: in no output, and in the report of a run that failed."""
+"""What frameworks write: to stderr, in no output but a failed run's report; and no file."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,6 +95,31 @@ def test_what_tensorflow_prints_is_output() -> None:
     assert [text.splitlines() for text in results.output] == [
         [f"eagerly {rank}", f"in a graph {rank}"] for rank in range(2)
     ]
+
+
+def converted(comm: Any, folder: str, fails: bool) -> tuple[float, list[str]]:
+    """A converted function's value, and the files that it has made, while its process lives."""
+    import tensorflow as tf
+
+    tempfile.tempdir = folder
+
+    @tf.function
+    def size(x: Any) -> Any:
+        if fails:
+            raise ValueError("on purpose")  # my own line
+        if x > 0:
+            return x
+        return -x
+
+    return float(size(tf.constant(-2.0))), os.listdir(folder)
+
+
+def test_a_function_that_autograph_converts_leaves_no_file(tmp_path: Path) -> None:
+    done = helpers.run(converted, str(tmp_path), False, ranks=1, framework="tensorflow")
+    assert list(done) == [(2.0, [])]
+    with pytest.raises(RankFailed, match="# my own line"):
+        helpers.run(converted, str(tmp_path), True, ranks=1, framework="tensorflow")
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.thorough

@@ -16,6 +16,13 @@ import torch
 import helpers
 from helpers.engine.comm import Comm
 from helpers.engine.errors import RunError, RunInterrupted
+from tests.engine.test_process_failures import (
+    is_killed,
+    never_answers,
+    raises,
+    receives_into_another_shape,
+    skips_a_barrier,
+)
 
 pytestmark = pytest.mark.real
 
@@ -31,36 +38,6 @@ def works(comm: Comm, value: int) -> int:
     return int(got[0]) - value
 
 
-def raises(comm: Comm) -> None:
-    if comm.rank == 1:
-        raise ValueError("on purpose")
-    comm.barrier()
-
-
-def is_killed(comm: Comm) -> None:
-    if comm.rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    comm.barrier()
-
-
-def never_answers(comm: Comm) -> None:
-    while comm.rank == 1:
-        pass
-    comm.barrier()
-
-
-def mismatches_shapes(comm: Comm) -> None:
-    if comm.rank == 0:
-        comm.send(torch.ones(3), 1)
-    elif comm.rank == 1:
-        comm.recv(0, into=torch.zeros(4))
-
-
-def skips_a_collective(comm: Comm) -> None:
-    if comm.rank == 1:
-        comm.barrier()
-
-
 def is_interrupted(comm: Comm, caller: int) -> None:
     if comm.rank == 1:
         os.kill(caller, signal.SIGINT)
@@ -68,7 +45,7 @@ def is_interrupted(comm: Comm, caller: int) -> None:
 
 
 FAILING = (
-    raises, is_killed, never_answers, mismatches_shapes, skips_a_collective, is_interrupted,
+    raises, is_killed, never_answers, receives_into_another_shape, skips_a_barrier, is_interrupted,
 )  # fmt: skip
 
 

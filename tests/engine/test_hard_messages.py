@@ -27,20 +27,23 @@ def run(fn: Any, **options: Any) -> Any:
 def test_hundreds_of_messages_each_asked_for_before_it_comes() -> None:
     many = 300
 
-    def fn(comm: Comm) -> float:
+    def fn(comm: Comm) -> list[int]:
         other = 1 - comm.rank
         if comm.rank == 0:
             asked = [comm.irecv(other) for _ in range(many)]
-            sent = [comm.isend(torch.ones(1), other) for _ in range(many)]
+            sent = [comm.isend(torch.tensor(number), other) for number in range(many)]
         else:
             sent = []
-            for _ in range(many):
+            for number in range(many):
                 comm.compute(1e-3)
-                sent.append(comm.isend(torch.ones(1), other))
+                sent.append(comm.isend(torch.tensor(number), other))
             asked = [comm.irecv(other) for _ in range(many)]
-        return sum(float(request.wait()) for request in asked) + len([r.wait() for r in sent])
+        got = [int(request.wait()) for request in reversed(asked)]
+        for request in sent:
+            request.wait()
+        return got
 
-    assert list(run(fn)) == [2 * many, 2 * many]
+    assert list(run(fn)) == [list(reversed(range(many)))] * 2
 
 
 @TRANSPORTS
@@ -59,7 +62,12 @@ def test_a_message_that_is_refused_is_out_of_the_way(transport: str) -> None:
 
 @pytest.mark.parametrize(
     ("transport", "wait"),
-    [("shared memory", "send"), ("sockets", "receive"), ("sockets", "barrier")],
+    [
+        ("shared memory", "send"),
+        ("shared memory", "background"),
+        ("sockets", "receive"),
+        ("sockets", "barrier"),
+    ],
 )
 def test_what_background_work_raises_ends_a_wait_for_another_rank(
     transport: str, wait: str
@@ -73,6 +81,8 @@ def test_what_background_work_raises_ends_a_wait_for_another_rank(
         comm.background(work)
         if wait == "receive":
             comm.recv(0)
+        elif wait == "background":
+            comm.background(lambda its_comm: its_comm.recv(0)).wait()
         elif wait == "send":
             comm.isend(torch.zeros(1_000_000), 0).wait()
         else:

@@ -75,10 +75,18 @@ def is_killed(comm: Comm) -> None:
     comm.recv(1)
 
 
-def ends_itself(comm: Comm) -> None:
+def forks_and_is_killed(comm: Comm) -> None:
     if comm.rank == 1:
-        os._exit(3)
+        if os.fork() == 0:
+            time.sleep(1000)  # with all of its rank's descriptors
+        os.kill(os.getpid(), signal.SIGKILL)
     comm.barrier()
+
+
+def is_killed_in_torchs_collective(comm: Comm) -> None:
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    torch.distributed.all_reduce(torch.ones(1))
 
 
 def crashes(comm: Comm) -> None:
@@ -137,10 +145,10 @@ FAILURES: list[Failure] = [
     (never_answers, RunTimeout, "Rank 1 is computing"),
     (skips_a_barrier, Deadlock, "rank 1 has returned"),
     (leaves_a_grandchild, RankFailed, "after a grandchild"),
+    (forks_and_is_killed, RankDied, "SIGKILL"),
+    (is_killed_in_torchs_collective, RankDied, "SIGKILL"),
 ]
 MORE: list[Failure] = [
-    (is_killed, RankDied, "SIGKILL"),
-    (ends_itself, RankDied, "exit code 3"),
     (all_send_first, Deadlock, "sends before it receives"),
     (skips_torchs_collective, RunTimeout, "waits in torch.distributed.all_reduce"),
     (receives_into_another_shape, RankFailed, "rank 0 sent (3,) float32"),
@@ -162,6 +170,7 @@ def test_failures_name_the_rank_and_leave_nothing(
     report = caught.value.report
     assert words in report and "helpers/engine" not in report
     assert 1 in caught.value.ranks or fn is skips_a_barrier
+    assert error is not RankDied or caught.value.ranks == (1,)  # and not who noticed
     if "# the line at fault" in inspect.getsource(fn):
         assert "# the line at fault" in report, report
     assert everything_below() == []

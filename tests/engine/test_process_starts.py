@@ -1,4 +1,4 @@
-"""How runs of real ranks begin and end badly beside their ranks' own failures; nothing is left."""
+"""Beginnings and ends beside the failures of ranks, and calls apart; nothing is left."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from descriptors import open_descriptors
 from helpers.engine.comm import Comm
 from helpers.engine.errors import RankDied, RunError, RunInterrupted, RunTimeout
 from helpers.engine.launch import Client, client_for
+from helpers.engine.own_time import Late
+from helpers.engine.processes import call_apart
 from tests.engine.test_process_failures import everything_below, remember_others, run
 
 pytestmark = pytest.mark.real
@@ -65,21 +68,6 @@ def test_ranks_that_cannot_be_forked_are_told() -> None:
     assert client_for("torch").process.pid != server
 
 
-def forks_and_is_killed(comm: Comm) -> None:
-    if comm.rank == 1:
-        if os.fork() == 0:
-            time.sleep(1000)  # with all of its rank's descriptors
-        os.kill(os.getpid(), signal.SIGKILL)
-    comm.barrier()
-
-
-def test_a_killed_rank_is_told_though_what_it_forked_lives_on() -> None:
-    with pytest.raises(RankDied) as caught:
-        run(forks_and_is_killed, timeout=60)
-    assert caught.value.ranks == (1,)
-    assert everything_below() == []
-
-
 def test_a_rank_that_prints_without_end_is_stopped_in_time(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -101,13 +89,48 @@ def test_values_that_came_back_hold_no_descriptor() -> None:
     assert kept[1].eq(2).all() and kept[0].eq(0).all()
 
 
-def killed_in_torchs_collective(comm: Comm) -> None:
-    if comm.rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    torch.distributed.all_reduce(torch.ones(1))
+# --- a call in a process of its own ---------------------------------------------------------------
 
 
-def test_the_rank_that_died_is_told_and_not_the_one_that_noticed() -> None:
-    with pytest.raises(RankDied) as caught:
-        run(killed_in_torchs_collective)
-    assert caught.value.ranks == (1,)
+def test_what_it_returns_comes_back_and_large_tensors_too() -> None:
+    pid, threads, large = call_apart(
+        lambda: (os.getpid(), torch.get_num_threads(), torch.arange(100_000.0)), "torch", 60.0
+    )
+    assert pid != os.getpid() and threads == 1
+    assert torch.equal(large, torch.arange(100_000.0))
+    assert everything_below() == []
+
+
+def forks_and_ends() -> None:
+    if os.fork() == 0:
+        time.sleep(1000)
+    os._exit(3)
+
+
+def kills_itself() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("fn", "said"),
+    [
+        (lambda: os._exit(3), "exit code 3 and gave no answer"),
+        (forks_and_ends, "exit code 3 and gave no answer"),
+        (kills_itself, r"was killed by signal 9 \(SIGKILL\)"),
+    ],
+)
+def test_an_end_is_told_and_leaves_nothing(fn: Callable[[], Any], said: str) -> None:
+    with pytest.raises(RankDied, match=said):
+        call_apart(fn, "torch", 60.0)
+    assert everything_below() == []
+    assert call_apart(lambda: 1, "torch", 60.0) == 1
+
+
+@pytest.mark.parametrize(
+    ("fn", "did"), [(lambda: time.sleep(1000), "slept"), (lambda: sum(iter(int, 1)), "computed")]
+)
+def test_what_takes_too_long_is_ended(fn: Callable[[], Any], did: str) -> None:
+    with pytest.raises(Late) as late:
+        call_apart(fn, "torch", 0.5)
+    assert late.value.how.startswith(did)
+    assert everything_below() == []

@@ -85,24 +85,6 @@ def test_what_lies_behind_an_exception_is_told_with_its_lines() -> None:
 
 
 @pytest.mark.real
-def test_a_failed_background_function_ends_the_wait_for_another() -> None:
-    def fails(comm: Any) -> None:
-        raise ValueError("of rank 1")
-
-    def waits(comm: Any) -> None:
-        comm.recv((comm.rank + 1) % comm.size)
-
-    def fn(comm: Any) -> None:
-        if comm.rank == 1:
-            comm.background(fails)
-        comm.background(waits).wait()
-
-    with pytest.raises(RankFailed, match="of rank 1") as caught:
-        run(fn, ranks=2, timeout=30)
-    assert caught.value.rank == 1
-
-
-@pytest.mark.real
 def test_two_threads_cannot_use_a_comm_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     def fn(comm: Any) -> None:
         if comm.rank:

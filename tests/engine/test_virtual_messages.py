@@ -72,16 +72,6 @@ def test_asking_again_and_again_lets_the_others_go_on():
     assert list(run(fn, ranks=3)) == pytest.approx([1 + 2 * one, 1 + one, 1 + 2 * one])
 
 
-def test_a_message_to_oneself_goes_by_isend():
-    def fn(comm):
-        request = comm.isend(torch.ones(2), 0)
-        value = comm.recv(0)
-        request.wait()
-        return value
-
-    assert run(fn, ranks=1)[0].tolist() == [1, 1]
-
-
 # --- background -----------------------------------------------------------------------------------
 
 

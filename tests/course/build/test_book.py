@@ -69,6 +69,20 @@ def test_what_it_refers_to_is_there(number: str) -> None:
         assert (LESSONS[number].parent / link).resolve().is_file(), link
 
 
+def test_the_chapters_ten_exercises_have_links_and_both_times() -> None:
+    """Of the last lesson's table. That anchors are there is held where the site is built."""
+    (table,) = (cell.source for cell in lesson("18").cells if cell.id == "exercises")
+    rows = dict(re.findall(r"^\| (\d+) \|(.*)\|$", table, re.M))
+    assert list(rows) == [str(number) for number in range(1, 11)]
+    for row in rows.values():
+        assert all(len(cell.strip()) > 5 for cell in row.split("|")), row
+        links = re.findall(r"\[(\d\d)\.(\d+)\]\(([^#)]*)#([^)]+)\)", row)
+        assert any(anchor.startswith("Exercise-") for *_, anchor in links), row
+        for number, place, file, anchor in links:
+            assert (file or LESSONS["18"].name) == LESSONS[number].name
+            assert anchor.startswith(f"Exercise-{number}.{place}-"), anchor
+
+
 # --- the glossary ---------------------------------------------------------------------------------
 
 GLOSSARY = ROOT / "docs" / "glossary.md"

@@ -15,7 +15,7 @@ from small_solution import NAME, PICTURE, cell_of, edit, put, shows, solution
 
 import helpers.course.build.run as builder
 from helpers.checks import find
-from helpers.course.build.notebook import execute, normalise, ran, read, text
+from helpers.course.build.notebook import normalise, ran, read, text
 from helpers.course.build.run import build
 
 
@@ -187,23 +187,3 @@ def test_a_run_is_stored_unless_a_cell_fails(
     assert build(run=True, root=root) == 1
     assert "ZeroDivisionError" in capsys.readouterr().out
     assert before == (root / "solutions" / NAME).read_bytes()
-
-
-@pytest.mark.real
-@pytest.mark.thorough
-def test_running_stores_outputs(tmp_path: Path) -> None:
-    notebook = solution()
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-    notebook.metadata.pop("course")
-    put(tmp_path, notebook)
-    assert build(run=True, root=tmp_path) == 0
-    stored = read(tmp_path / "solutions" / NAME)
-    outputs = json.dumps(cell_of(stored, "check-00-1").outputs)
-    assert "Passed on 1, 2, 3, 4, 5 and 17 ranks" in outputs
-    assert build(check=True, root=tmp_path) == 0
-    lesson = read(tmp_path / "lessons" / NAME)
-    execute(lesson, tmp_path / "lessons")
-    said = json.dumps(cell_of(lesson, "check-00-1").outputs)
-    assert "Exercise 00.1 is not done yet." in said and '"error"' not in json.dumps(lesson)

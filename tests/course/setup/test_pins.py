@@ -160,12 +160,6 @@ def test_the_readme_links_to_what_exists() -> None:
     assert missing == []
 
 
-def test_every_lesson_is_in_the_readme() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for lesson in (ROOT / "lessons").glob("*.ipynb"):
-        assert f"(lessons/{lesson.name})" in text
-
-
 def test_commands_may_be_executed() -> None:
     for command in (ROOT / "course", ROOT / ".ci" / "run"):
         assert os.access(command, os.X_OK)

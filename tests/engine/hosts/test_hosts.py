@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,17 +18,18 @@ import torch
 
 import helpers
 from helpers.engine.comm import Comm
-from helpers.engine.errors import (
-    Deadlock,
-    NoHosts,
-    RankDied,
-    RankFailed,
-    RunTimeout,
-)
+from helpers.engine.errors import Deadlock, NoHosts, RankDied, RankFailed, RunTimeout
 from helpers.engine.hosts import run as hosts_run
 from helpers.engine.hosts.namespaces import SWITCH
 from helpers.engine.launch import client_for
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring
+from tests.engine.test_process_failures import (
+    all_send_first,
+    is_killed,
+    never_answers,
+    raises,
+    receives_into_another_shape,
+)
 from tests.ordinary import python_as_nobody
 
 pytestmark = pytest.mark.real
@@ -158,49 +158,23 @@ def test_frameworks_worlds_go_over_the_links(fn: Any, framework: str, want: list
     assert run(fn, ranks_per_host=[2, 1], framework=framework, timeout=100) == want
 
 
-def one_dies(comm: Comm) -> None:
-    if comm.rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    comm.recv(1)
-
-
-def one_raises(comm: Comm) -> None:
-    if comm.rank == 1:
-        raise ValueError("a wire is cut")
-    comm.recv(1)
-
-
-def all_wait(comm: Comm) -> None:
-    comm.recv((comm.rank + 1) % comm.size)
-
-
-def one_hangs(comm: Comm) -> None:
-    while comm.rank == 1:
-        time.sleep(0.01)
-    comm.recv(1)
-
-
-def wrong_shape(comm: Comm) -> Any:
-    if comm.rank == 0:
-        comm.send(torch.ones(3), 1)
-    return comm.rank and comm.recv(0, into=torch.zeros(4))
-
-
 @pytest.mark.hosts
 @pytest.mark.parametrize(
     ("fn", "error", "words"),
     [
-        (one_dies, RankDied, "SIGKILL"),
-        (all_wait, Deadlock, "receive"),
-        pytest.param(one_raises, RankFailed, "a wire is cut", marks=pytest.mark.thorough),
-        pytest.param(one_hangs, RunTimeout, "Rank 1 is computing", marks=pytest.mark.thorough),
-        pytest.param(wrong_shape, RankFailed, "rank 0 sent", marks=pytest.mark.thorough),
+        (is_killed, RankDied, "SIGKILL"),
+        (all_send_first, Deadlock, "sends before it receives"),
+        pytest.param(raises, RankFailed, "size of tensor", marks=pytest.mark.thorough),
+        pytest.param(never_answers, RunTimeout, "Rank 1 is computing", marks=pytest.mark.thorough),
+        pytest.param(
+            receives_into_another_shape, RankFailed, "rank 0 sent", marks=pytest.mark.thorough
+        ),
     ],
 )
 def test_failures_name_the_rank_and_the_next_run_is_fine(fn: Any, error: Any, words: str) -> None:
     server = client_for("torch", hosts=True).process.pid
     with pytest.raises(error, match=words) as caught:
-        run(fn, hosts=2, timeout=8 if fn is one_hangs else 20)
+        run(fn, hosts=2, timeout=8 if fn is never_answers else 20)
     assert 1 in caught.value.ranks
     assert psutil.Process(server).children() == []
     assert run(lambda comm: comm.host, hosts=2) == [0, 1]

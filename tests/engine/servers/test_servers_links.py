@@ -4,42 +4,28 @@ from __future__ import annotations
 
 import helpers
 from helpers.engine.servers.clock import Clock
-from helpers.engine.servers.links import make_links, rates
-from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
-from helpers.lessons.parameter_servers.algorithms.update_rules import Synchronous
+from helpers.engine.servers.links import make_links
 from tests.engine.servers.test_servers_virtual import Bowl, Listed, Scattered, async_rule
 
 BYTES = 48.0  # of Bowl's weights, so that a link of 48 bytes a second carries them in a second
 
 
-def sync_rule(workers: int):
-    return lambda weights: Synchronous(weights, Sgd(0.1), workers)
+def seconds(**options) -> float:
+    """Until the one worker has made an update, for which it computes for a second."""
+    times = Listed([1.0])
+    return helpers.train(
+        async_rule(1), workers=1, task=Bowl(), updates=1, times=times, **options
+    ).seconds
 
 
-def seconds(updates: int, rule=async_rule, workers: int = 2, **options) -> float:
-    """Until so many updates are made, where a worker computes for a second."""
-    times = Listed(*[[1.0]] * workers)
-    done = helpers.train(
-        rule(workers), workers=workers, task=Bowl(), updates=updates, times=times, **options
-    )
-    return done.seconds
-
-
-def test_words_and_numbers_are_the_same_bandwidth():
-    assert seconds(5, bandwidth="384bit") == seconds(5, bandwidth=BYTES)
-
-
-def test_a_workers_link_counts():
+def test_a_workers_link_counts_in_bits_or_in_bytes():
     # Both links are in use at once: a second there, a second of computing, a second back. A worker
     # whose link is half as quick takes two seconds each way.
-    assert seconds(1, workers=1, hosts=True, bandwidth=BYTES) == 3.0
-    assert seconds(1, workers=1, bandwidth={"worker 0": BYTES / 2, "others": BYTES}) == 5.0
-    assert seconds(1, workers=1, bandwidth={"server 0": BYTES / 2}) == 5.0
-
-
-def test_latency_counts_once_a_message():
-    took = seconds(1, workers=1, hosts=True, bandwidth=BYTES, latency=0.25)
-    assert took == 3.5
+    assert seconds(hosts=True, bandwidth=BYTES) == 3.0
+    assert seconds(bandwidth={"worker 0": "192bit", "others": BYTES}) == 5.0
+    assert seconds(bandwidth={"server 0": BYTES / 2}) == 5.0
+    # Latency counts once a message.
+    assert seconds(hosts=True, bandwidth=BYTES, latency=0.25) == 3.5
 
 
 def test_who_waits_for_one_link_holds_up_nobody_on_another():
@@ -62,7 +48,3 @@ def test_bytes_are_counted_on_every_kind_of_link():
     )
     for one, other in zip(plain.servers, hosts.servers, strict=True):
         assert (one.bytes_in, one.bytes_out) == (other.bytes_in, other.bytes_out)
-
-
-def test_links_by_name():
-    assert rates({"server 0": "8bit", "others": 5}, 2, 1) == (1.0, 5.0, 5.0)

@@ -38,6 +38,7 @@ from helpers.lessons.parameter_servers.algorithms.update_rules import (
     SpareReplicas,
     Synchronous,
 )
+from tests.engine.test_process_failures import everything_below, remember_others
 
 pytestmark = pytest.mark.real
 
@@ -53,17 +54,13 @@ RULES: dict[str, Callable[[Any], Rule]] = {
 @pytest.fixture(autouse=True)
 def clean() -> Any:
     """Nothing may be left behind, however a training ends."""
-
-    def state() -> Any:
-        below = [p.pid for s in psutil.Process().children() for p in s.children(recursive=True)]
-        return below, open_descriptors()
-
     helpers.run(lambda comm: None, ranks=1, show=False)
-    *before, descriptors = state()
+    remember_others()
+    descriptors = open_descriptors()
     yield
-    *after, still = state()
-    assert after == before
-    assert still <= descriptors  # a server of ranks that others started may have gone meanwhile
+    assert everything_below() == []
+    # A server of ranks that others started may have gone meanwhile.
+    assert open_descriptors() <= descriptors
 
 
 def train(task: Any = None, make_rule: Any = RULES["synchronous"], **options: Any) -> Training:
@@ -205,39 +202,45 @@ def test_what_a_worker_raises_is_told_with_its_own_lines() -> None:
         assert bool(kill) or "helpers/engine" not in caught.value.report
 
 
-def test_what_a_rule_raises_is_told_of_its_server() -> None:
-    class Raises(Asynchronous):
-        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
-            if self.version == 7 and len(self.weights) == 2:
-                raise ArithmeticError("after seven")
-            return super().arrive(worker, gradient, version)
+class Uneven(Line):
+    """So many numbers that the second of two servers has another number of them."""
 
-    class Uneven(Line):
-        def initial(self) -> Any:
-            return torch.ones(3)
-
-    with pytest.raises(RankFailed, match="Server 1 raised ArithmeticError: after seven"):
-        train(Uneven(), lambda w: Raises(w, Sgd(0.1), 4), servers=2)
+    def initial(self) -> Any:
+        return torch.ones(3)
 
 
-def test_who_dies_unasked_ends_the_training_by_name() -> None:
-    class Falls(Line):
-        def at(self, worker: int, step: int) -> None:
-            if worker == 2 and step == 3:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    with pytest.raises(RankDied, match="Worker 2 was killed by signal 9"):
-        train(Falls())
-
-
-def test_a_server_that_always_dies_is_not_started_for_ever() -> None:
-    class Dies(Asynchronous):
-        def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+class Falls(Line):
+    def at(self, worker: int, step: int) -> None:
+        if worker == 2 and step == 3:
             os.kill(os.getpid(), signal.SIGKILL)
-            return Decision()
 
-    with pytest.raises(RankFailed, match=r"SIGKILL.* again, with no update since"):
-        train(make_rule=lambda w: Dies(w, Sgd(0.1), 4), kill={"server 0": 50})
+
+class Raises(Asynchronous):
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        if self.version == 7 and len(self.weights) == 2:
+            raise ArithmeticError("after seven")
+        return super().arrive(worker, gradient, version)
+
+
+class Dies(Asynchronous):
+    def arrive(self, worker: int, gradient: Any, version: int) -> Decision:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return Decision()
+
+
+@pytest.mark.parametrize(
+    ("task", "rule", "options", "error", "words"),
+    [
+        (Uneven, Raises, {"servers": 2}, RankFailed, "Server 1 raised ArithmeticError: after sev"),
+        (Falls, Asynchronous, {}, RankDied, "Worker 2 was killed by signal 9"),
+        (Line, Dies, {"kill": {"server 0": 50}}, RankFailed, "SIGKILL.* again, with no update si"),
+    ],
+)
+def test_who_raises_or_dies_unasked_ends_the_training_by_name(
+    task: type[Line], rule: type[Asynchronous], options: Any, error: type[RunError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        train(task(), lambda w: rule(w, Sgd(0.1), 4), **options)
 
 
 def test_when_all_workers_are_dead_it_ends_and_says_so() -> None:
