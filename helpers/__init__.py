@@ -37,7 +37,7 @@ if "IPython" in sys.modules:  # before the first exercise's cell runs
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'helpers' has no attribute {name!r}")
-    import_module("helpers.notebook.timeline")  # runs give traces, which it draws
+    import_module("helpers.notebook.shown")  # runs give traces, which it draws
     return getattr(import_module(_HOMES[name]), name)
 
 

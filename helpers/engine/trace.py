@@ -100,7 +100,7 @@ class Stats(tuple[RankStats, ...]):
 class Trace(tuple[Event, ...]):
     """The events of a run, by rank and time."""
 
-    # Drawing is not the engine's: `helpers.notebook.timeline` adds these.
+    # Drawing is not the engine's: `helpers.notebook.shown` adds these.
     plot: Callable[..., Any]
     explore: Callable[[], None]
 

@@ -1,8 +1,4 @@
-"""A timeline: what each rank did and when, a row a rank.
-
-The engine draws nothing: importing this, as `helpers.run` does, gives traces `.plot()` and
-`.explore()`.
-"""
+"""A timeline: what each rank did and when, a row a rank."""
 
 from __future__ import annotations
 
@@ -50,17 +46,6 @@ def timeline(
         if span is not None:
             ax.set_xlim(span[0] / scale, span[1] / scale)
     return figure
-
-
-def explore(trace: Trace) -> None:
-    """In a notebook: a timeline that zooms, and names the event under the pointer."""
-    from helpers.notebook.timeline_viewer import explore_trace
-
-    explore_trace(trace)
-
-
-Trace.plot = timeline
-Trace.explore = explore  # type: ignore[assignment]
 
 
 def unit_of(duration: float) -> tuple[float, str]:

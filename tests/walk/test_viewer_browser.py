@@ -12,7 +12,7 @@ from walk_lab import opened
 pytestmark = pytest.mark.real
 
 EXPLORE = """\
-import helpers.notebook.timeline
+import helpers.notebook.shown
 from helpers.engine.trace import Event, Trace
 
 events = [Event(rank, "computing", 1e-3 * rank, 1e-3 * rank + 2e-3) for rank in range(3)]
