@@ -15,7 +15,7 @@ from helpers.engine.trace import Trace
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import SpareReplicas
-from helpers.lessons.spare_replicas.experiments.no_gradients import NoGradients
+from helpers.lessons.spare_replicas.experiments.traced_steps import NoGradients
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from helpers.lessons.actors.experiments.actor_settings import CART_POLE
-from helpers.lessons.actors.experiments.cart_pole import CartPole
-from helpers.lessons.actors.experiments.games import first_returns
+from helpers.lessons.actors.experiments.games import CartPole, first_returns
 
 
 def upright(seen: torch.Tensor) -> torch.Tensor:

@@ -11,12 +11,12 @@ from helpers.lessons.actors.algorithms.returns import n_step_returns
 from helpers.lessons.actors.experiments.actor_settings import TIC_TAC_TOE
 from helpers.lessons.actors.experiments.games import (
     Played,
+    TicTacToe,
     first_returns,
     gumbel,
-    one_thread,
     rollout,
 )
-from helpers.lessons.actors.experiments.tic_tac_toe import TicTacToe
+from helpers.lessons.parameter_servers.experiments.train import one_thread
 
 ROWS = ((0, 1, 2), (3, 4, 5), (6, 7, 8))
 COLUMNS = ((0, 3, 6), (1, 4, 7), (2, 5, 8))

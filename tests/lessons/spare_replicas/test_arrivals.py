@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import helpers
+from benchmarks import arrivals
+from benchmarks.arrivals import Arrivals, asynchronous, synchronous
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import (
     Asynchronous,
@@ -23,8 +25,6 @@ from helpers.lessons.parameter_servers.experiments.step_times import (
     HeavyTail,
     OneSlow,
 )
-from helpers.lessons.spare_replicas.experiments import arrivals
-from helpers.lessons.spare_replicas.experiments.arrivals import Arrivals, asynchronous, synchronous
 from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
 
 EITHER_WAY = pytest.mark.parametrize("run", [arrivals._by_heap, arrivals._by_windows])
