@@ -60,12 +60,10 @@ class NoGradients:
         return torch.zeros(batch, dtype=torch.long)
 
     def gradient(self, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """0, (1,)."""
+        """0, (1,), or for many at once (n, 1)."""
         return torch.zeros_like(weights)
 
-    def gradients(self, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """0 for each, (n, 1)."""
-        return torch.zeros_like(weights)
+    gradients = gradient
 
     def error(self, weights: torch.Tensor) -> float:
         """0 %: there is nothing to get wrong."""
