@@ -23,7 +23,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
 
 def tensor_bytes() -> dict[str, int]:
     """Bytes of each tensor in float32, in the model's order; 244 MB in all."""
-    sizes = {}
+    sizes: dict[str, int] = {}
     for layer, shape in SHAPES.items():
         sizes |= {layer: 4 * prod(shape), f"{layer} bias": 4 * shape[0]}
     return sizes
