@@ -21,9 +21,9 @@ from helpers.lessons.actors.algorithms.staleness import mean_staleness
 from helpers.lessons.actors.algorithms.v_trace import v_trace
 from helpers.lessons.actors.experiments import actor_speedup, stale_actors
 from helpers.lessons.actors.experiments.actor_settings import CART_POLE, TIC_TAC_TOE, Setting
-from helpers.lessons.actors.experiments.games import one_thread
 from helpers.lessons.actors.experiments.shared_actors import Pace, train_shared
 from helpers.lessons.actors.experiments.stale_clock import arrivals, counted_staleness
+from helpers.lessons.parameter_servers.experiments.train import one_thread
 
 SEEDS = tuple(range(5))
 CLOCK_SEEDS = SEEDS[:3]

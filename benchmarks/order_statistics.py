@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from benchmarks.arrivals import synchronous
 from helpers.lessons.parameter_servers.experiments.step_times import StepTimes
-from helpers.lessons.spare_replicas.experiments.arrivals import synchronous
 from helpers.lessons.spare_replicas.experiments.stragglers import (
     FEWEST,
     MOST,

@@ -14,6 +14,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks import failure_shares
+from benchmarks.arrivals import asynchronous
+from benchmarks.inception_cluster import (
+    FITTED_AT,
+    SLOWER,
+    images_a_second,
+    median_step,
+)
 from benchmarks.order_statistics import (
     best,
     hours,
@@ -25,13 +32,6 @@ from benchmarks.report import Report
 from benchmarks.series import Point, Series
 from helpers.lessons.pipelines.algorithms.schedules import gpipe
 from helpers.lessons.pipelines.experiments import gpipe_clock
-from helpers.lessons.spare_replicas.experiments.arrivals import asynchronous
-from helpers.lessons.spare_replicas.experiments.inception_cluster import (
-    FITTED_AT,
-    SLOWER,
-    images_a_second,
-    median_step,
-)
 from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
 from helpers.notebook.published import load
 
@@ -164,7 +164,7 @@ SERIES = (
         "abadi2016_fig8_throughput",
         "images a second",
         "workers, links and servers on the clock, without gradients, as "
-        "inception_cluster.py of lesson 07 assumes them with its reasons: links of 10 Gbit/s, "
+        "inception_cluster.py beside this one assumes them with its reasons: links of 10 Gbit/s, "
         "servers that move 5 GB/s through memory, a third of the bytes waited for, the straggler "
         "model without its one slow machine and its hangs; one number was fitted, how much longer "
         f"all of its seconds are ({SLOWER:g} times), at {FITTED_AT[1]} {FITTED_AT[0]} workers",

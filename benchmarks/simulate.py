@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks import goals, simpy_peer
+from benchmarks.arrivals import Arrivals, asynchronous
 from benchmarks.report import Report
 from helpers.lessons.parameter_servers.experiments.step_times import Gamma
-from helpers.lessons.spare_replicas.experiments.arrivals import Arrivals, asynchronous
 
 BESIDE, SIZES = (10, 100, 1000), (10, 100, 1_000, 10_000)
 UPDATES, MANY, REPEATS = 20_000, 600_000, 7

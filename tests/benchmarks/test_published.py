@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks import inception_cluster
 from benchmarks import published as recomputed
+from benchmarks.arrivals import synchronous
 from benchmarks.fit_stragglers import objective
 from benchmarks.order_statistics import START, hours, mean_times_to_kth, step_seconds
 from benchmarks.table import of_report
-from helpers.lessons.spare_replicas.experiments import inception_cluster
-from helpers.lessons.spare_replicas.experiments.arrivals import synchronous
 from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers, iterations
 from helpers.notebook import published
 

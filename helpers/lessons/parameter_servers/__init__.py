@@ -10,7 +10,7 @@ NAMES: Names = {
     "algorithms.server_optimizers": ("Sgd",),
     "algorithms.update_rules": ("SoftSync", "Synchronous"),
     "experiments.alexnet": ("tensor_bytes",),
-    "experiments.sharded_digits": ("ShardedDigits",),
+    "experiments.digits_task": ("ShardedDigits",),
     "experiments.step_times": ("Constant", "Gamma"),
     "experiments.tf_parameter_server": ("train_parameter_server",),
     "figures.servers_knobs": ("draw_servers", "round_words"),

@@ -12,14 +12,11 @@ BUILDS: tuple[str, ...] = (
 NAMES: Names = {
     "": ("helpers.notebook.published",),
     "algorithms.blame": ("Blame", "lasted"),
-    "experiments.no_gradients": ("NoGradients",),
-    "experiments.one_accumulator": ("OneAccumulator", "told"),
     "experiments.straggler_race": ("ROWS", "SECONDS", "TARGET", "aggregate_of", "contenders"),
-    "experiments.stragglers": ("FittedStragglers", "iterations"),
-    "experiments.straggling": ("Straggling",),
-    "experiments.sync_replay": ("replay_sync_replicas",),
+    "experiments.stragglers": ("FittedStragglers", "Straggling", "iterations"),
+    "experiments.sync_replay": ("OneAccumulator", "replay_sync_replicas"),
     "experiments.tf_sync": ("train_sync_replicas",),
-    "experiments.traced_steps": ("begun_and_ready",),
+    "experiments.traced_steps": ("NoGradients", "begun_and_ready"),
     "figures.spare_view": ("show_blame", "show_first_and_last", "show_race", "show_waiting"),
     "figures.stragglers": ("draw_spares", "show_hours", "show_kth", "spares_alt"),
     "figures.timelines": (

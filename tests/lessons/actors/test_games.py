@@ -6,19 +6,19 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from helpers.lessons.actors.experiments.cart_pole import CartPole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.lessons.actors.algorithms.returns import n_step_returns
 from helpers.lessons.actors.experiments.actor_settings import TIC_TAC_TOE
-from helpers.lessons.actors.experiments.cart_pole import CartPole
 from helpers.lessons.actors.experiments.games import (
     Played,
+    TicTacToe,
     first_returns,
     gumbel,
     rollout,
 )
-from helpers.lessons.actors.experiments.tic_tac_toe import TicTacToe
 
 LINES = ("012", "345", "678", "036", "147", "258", "048", "246")
 

@@ -13,13 +13,13 @@ import helpers
 from helpers.engine.comm import Comm
 from helpers.lessons.actors.algorithms.rms_prop import shared_rms_prop
 from helpers.lessons.actors.experiments.actor_settings import TIC_TAC_TOE
-from helpers.lessons.actors.experiments.games import one_thread
 from helpers.lessons.actors.experiments.shared_actors import (
     FileLock,
     Pace,
     take_number,
     train_shared,
 )
+from helpers.lessons.parameter_servers.experiments.train import one_thread
 
 SHORT = TIC_TAC_TOE._replace(games=2, steps=3, updates=12)
 

@@ -13,10 +13,10 @@ from helpers.lessons.actors.algorithms.rms_prop import shared_rms_prop
 from helpers.lessons.actors.algorithms.staleness import mean_staleness
 from helpers.lessons.actors.algorithms.v_trace import v_trace
 from helpers.lessons.actors.experiments.actor_settings import TIC_TAC_TOE
-from helpers.lessons.actors.experiments.games import one_thread
 from helpers.lessons.actors.experiments.stale_actors import replay, side_by_side, ways
 from helpers.lessons.actors.experiments.stale_clock import arrivals, counted_staleness
 from helpers.lessons.parameter_servers.experiments.step_times import Constant, Gamma
+from helpers.lessons.parameter_servers.experiments.train import one_thread
 
 SHORT = TIC_TAC_TOE._replace(games=2, steps=3)
 MODES = st.sampled_from(["synchronous", "asynchronous", "wait"])

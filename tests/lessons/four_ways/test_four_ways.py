@@ -9,8 +9,7 @@ import pytest
 
 from helpers.engine.errors import RankFailed
 from helpers.lessons.four_ways.experiments import model
-from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS
-from helpers.lessons.four_ways.experiments.record import Gradient
+from helpers.lessons.four_ways.experiments.record import WAYS, Gradient
 from helpers.lessons.four_ways.experiments.runs import WayRun, train_alone, train_way
 
 pytestmark = pytest.mark.tensorflow

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS, model
-from helpers.lessons.four_ways.experiments.record import Gradient
+from helpers.lessons.four_ways.experiments.record import WAYS, Gradient
 from helpers.lessons.four_ways.experiments.runs import WayRun
 from helpers.lessons.four_ways.figures import four_ways_view as view
+from helpers.lessons.four_ways.figures.four_ways_view import model
 
 
 @pytest.mark.parametrize("way", WAYS)

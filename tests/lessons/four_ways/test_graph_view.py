@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS
 from helpers.lessons.four_ways.experiments.plain_graph import Op, graphs_of
+from helpers.lessons.four_ways.experiments.record import WAYS
 from helpers.lessons.four_ways.figures import graph_view
 from helpers.lessons.four_ways.figures.graph_groups import gather
 from tests.selection import everyday

@@ -12,7 +12,7 @@ from helpers.lessons.frameworks.experiments import setting
 from helpers.lessons.frameworks.experiments.in_torch import train_alone
 from helpers.lessons.frameworks.experiments.measure import Measured, measure
 from helpers.lessons.frameworks.experiments.ways import WAYS, train
-from helpers.lessons.frameworks.figures.frameworks_mistakes import train_wrong
+from helpers.lessons.frameworks.figures.frameworks_view import train_wrong
 
 STEPS = 50
 EVERYDAY = {"own", "torch DDP", "multi-worker", "horovod torch", "horovod keras"}

@@ -10,7 +10,7 @@ from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import SoftSync
 from helpers.lessons.parameter_servers.exercises.saturation import reference as throughput
 from helpers.lessons.parameter_servers.experiments.alexnet import tensor_bytes
-from helpers.lessons.parameter_servers.experiments.sharded_digits import ShardedDigits
+from helpers.lessons.parameter_servers.experiments.digits_task import ShardedDigits
 from helpers.lessons.parameter_servers.figures.servers_knobs import draw_servers, round_parts
 
 

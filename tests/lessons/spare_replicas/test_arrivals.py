@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import helpers
+from benchmarks import arrivals
+from benchmarks.arrivals import Arrivals, asynchronous, synchronous
 from helpers.engine.servers.training import Training
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous, SpareReplicas
@@ -17,10 +19,8 @@ from helpers.lessons.parameter_servers.experiments.step_times import (
     HeavyTail,
     OneSlow,
 )
-from helpers.lessons.spare_replicas.experiments import arrivals
-from helpers.lessons.spare_replicas.experiments.arrivals import Arrivals, asynchronous, synchronous
-from helpers.lessons.spare_replicas.experiments.no_gradients import NoGradients
 from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
+from helpers.lessons.spare_replicas.experiments.traced_steps import NoGradients
 
 TIMES = {
     "gamma": Gamma(1.0, 0.3),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks import goals, order_statistics, simpy_peer, simulate
+from benchmarks.arrivals import asynchronous
 from helpers.lessons.parameter_servers.experiments.step_times import HeavyTail
-from helpers.lessons.spare_replicas.experiments.arrivals import asynchronous
 from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
 from helpers.lessons.spare_replicas.figures import stragglers
 from helpers.notebook import figures

@@ -27,8 +27,7 @@ from helpers.lessons.spare_replicas.algorithms.what_if import (
     usual,
     what_if,
 )
-from helpers.lessons.spare_replicas.experiments.no_gradients import NoGradients
-from helpers.lessons.spare_replicas.experiments.traced_steps import begun_and_ready
+from helpers.lessons.spare_replicas.experiments.traced_steps import NoGradients, begun_and_ready
 
 Moments = tuple[Tensor, Tensor]
 

@@ -12,9 +12,8 @@ from helpers.lessons.actors.algorithms.losses import actor_critic_losses
 from helpers.lessons.actors.algorithms.returns import n_step_returns
 from helpers.lessons.actors.algorithms.rms_prop import annealed
 from helpers.lessons.actors.experiments.actor_task import ActorTask, Judge, Weigh
-from helpers.lessons.actors.experiments.cart_pole import CartPole
-from helpers.lessons.actors.experiments.games import Game, one_thread
-from helpers.lessons.actors.experiments.tic_tac_toe import TicTacToe
+from helpers.lessons.actors.experiments.games import CartPole, Game, TicTacToe
+from helpers.lessons.parameter_servers.experiments.train import one_thread
 
 
 def not_lost(returns: Tensor) -> float:

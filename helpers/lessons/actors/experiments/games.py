@@ -1,12 +1,17 @@
-"""What a game looks like to an actor, and playing it for some steps by a policy."""
+"""What a game looks like to an actor, playing it for some steps by a policy, and the two games.
+
+Tic-tac-toe is played against an opponent that puts its mark anywhere; CartPole is gymnasium's: push
+a cart left or right so that its pole stays up. Many boards, or carts, are played at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import torch
+from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 from torch import Tensor
 
 
@@ -117,20 +122,109 @@ def first_returns(game: Game, policy: Policy) -> Tensor:
     return total
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute by one torch thread: two would wait for each other longer than such nets take.
-
-    Also, the same number of threads gives the same bits.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def masked(logits: Tensor, legal: Tensor) -> Tensor:
     """−∞ for what may not be done."""
     return logits.masked_fill(~legal, -torch.inf)
+
+
+LINES = np.array(
+    [[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8], [0, 4, 8], [2, 4, 6]]
+)
+MINE, THEIRS = 1, -1
+
+
+class TicTacToe:
+    """So many boards; one that is over is empty again in the same step.
+
+    A win brings 1, a defeat −1, a draw 0. The opponent begins on every second board, by chance.
+    seed: of the opponent. What is seen of a board are 18 numbers: 1 where a mark is mine, then 1
+    where one is theirs.
+    """
+
+    inputs, actions = 18, 9
+
+    def __init__(self, boards: int, seed: int = 0) -> None:
+        self.random = np.random.default_rng(seed)
+        self.boards = np.zeros((boards, 9), dtype=np.int8)
+        self._begin(np.ones(boards, dtype=bool))
+
+    def observe(self) -> tuple[Tensor, Tensor]:
+        """What is seen, (boards, 18), float32; and where a mark may be put, (boards, 9), bool."""
+        seen = np.concatenate([self.boards == MINE, self.boards == THEIRS], axis=1)
+        return torch.from_numpy(seen.astype(np.float32)), torch.from_numpy(self.boards == 0)
+
+    def step(self, actions: Tensor) -> Played:
+        """Put a mark on every board, (boards,), and let the opponent answer.
+
+        Raises ValueError where there is a mark already.
+        """
+        places, all_boards = actions.numpy(), np.arange(len(self.boards))
+        taken = self.boards[all_boards, places] != 0
+        if taken.any():
+            board = int(taken.argmax())
+            raise ValueError(f"On board {board}, place {places[board]} has a mark already.")
+        self.boards[all_boards, places] = MINE
+        won = self._has_line(MINE)
+        self._answer(~won & ~self._full())
+        lost = self._has_line(THEIRS)
+        ended = won | lost | self._full()
+        rewards = won.astype(np.float32) - lost
+        self._begin(ended)
+        return Played(torch.from_numpy(rewards), torch.from_numpy(ended))
+
+    def _begin(self, which: np.ndarray) -> None:
+        self.boards[which] = 0
+        self._answer(which & (self.random.random(len(which)) < 0.5))
+
+    def _answer(self, which: np.ndarray) -> None:
+        """The opponent's mark, on these boards; every free place is as likely."""
+        wishes = np.where(self.boards == 0, self.random.random(self.boards.shape), -1.0)
+        self.boards[which, wishes.argmax(1)[which]] = THEIRS
+
+    def _full(self) -> np.ndarray:
+        return np.asarray((self.boards != 0).all(1))
+
+    def _has_line(self, who: int) -> np.ndarray:
+        return np.asarray((self.boards[:, LINES] == who).all(2).any(1))
+
+
+class CartPole:
+    """So many carts; each step that a pole stands brings 1, and after 500 the episode is cut off.
+
+    seed: of the states that episodes begin in. What is seen are the cart's place and speed, and the
+    pole's angle and angular speed. All carts move in one numpy operation: gymnasium's vector
+    environment, with episodes begun anew in the step that ends them, where its own would spend
+    one more on that. Source: gymnasium's `CartPole-v1`, after Barto, Sutton and Anderson,
+    "Neuronlike Adaptive Elements That Can Solve Difficult Learning Control Problems" (1983).
+    """
+
+    inputs, actions = 4, 2
+
+    def __init__(self, carts: int, seed: int = 0) -> None:
+        self.carts = CartPoleVectorEnv(carts)
+        self.seen, _ = self.carts.reset(seed=seed)
+        self.legal = torch.ones(carts, self.actions, dtype=torch.bool)
+
+    def observe(self) -> tuple[Tensor, Tensor]:
+        """What is seen, (carts, 4), float32; and what may be done, which is both, (carts, 2)."""
+        return torch.from_numpy(self.seen.copy()), self.legal
+
+    def step(self, actions: Tensor) -> Played:
+        """Push each cart, (carts,): 0 left, 1 right."""
+        last, rewards, ended, out_of_time, _ = self.carts.step(actions.numpy())
+        self.seen = last.copy()
+        self._begin(ended | out_of_time)
+        return Played(
+            torch.from_numpy(rewards),
+            torch.from_numpy(ended),
+            torch.from_numpy(out_of_time & ~ended),
+            torch.from_numpy(last),
+        )
+
+    def _begin(self, over: np.ndarray) -> None:
+        """Put these carts where an episode begins, as gymnasium does in the step after."""
+        carts: Any = self.carts
+        carts.state[:, over] = carts.np_random.uniform(carts.low, carts.high, (4, over.sum()))
+        carts.steps[over] = 0
+        carts.prev_done[over] = False
+        self.seen[over] = carts.state.T[over]

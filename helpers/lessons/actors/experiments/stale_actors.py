@@ -21,9 +21,10 @@ from helpers.lessons.actors.algorithms.rms_prop import shared_rms_prop
 from helpers.lessons.actors.algorithms.v_trace import v_trace
 from helpers.lessons.actors.experiments.actor_settings import Setting
 from helpers.lessons.actors.experiments.actor_task import Correct, Judge, Weigh
-from helpers.lessons.actors.experiments.games import Rollout, one_thread
+from helpers.lessons.actors.experiments.games import Rollout
 from helpers.lessons.actors.experiments.shared_actors import Look
 from helpers.lessons.actors.experiments.stale_clock import Arrival
+from helpers.lessons.parameter_servers.experiments.train import one_thread
 
 
 class Learned(NamedTuple):

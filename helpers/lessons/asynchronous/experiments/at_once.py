@@ -14,16 +14,14 @@ Result = TypeVar("Result")
 _MOST = 8  # processes: each has a copy of what the function refers to
 
 
-def at_once(
-    function: Callable[..., Result], calls: Sequence[tuple[Any, ...]], timeout: float = 900.0
-) -> list[Result]:
+def at_once(function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
     """`function(*call)` for each of some calls, in their order; each core takes its share.
 
     Every process computes with one thread, so that results do not depend on how many there are.
-    timeout: seconds for all of them. Raises RankFailed where a call raises, with its traceback.
+    Raises RankFailed where a call raises, with its traceback.
     """
     ranks = max(1, min(_MOST, int(usable_cores()), len(calls)))
-    shares = helpers.run(_share, function, list(calls), ranks=ranks, timeout=timeout)
+    shares = helpers.run(_share, function, list(calls), ranks=ranks, timeout=900)
     return [shares[number % ranks][number // ranks] for number in range(len(calls))]
 
 

@@ -35,7 +35,7 @@ def describe(task: Task, setting: Setting, rows: model.Data) -> Graph:
         made = setting.builder(task, CONTAINER, *given)
         expect(setting, made, "version before", "update", "version after")
     else:
-        made = setting.builder(task, *given, setting.aggregate, setting.workers)
+        made = setting.builder(task, *given, setting.workers - setting.spare, setting.workers)
         expect(setting, made, "update", "hook")
     return Graph(made, loss.made[-1][1], variables)
 
@@ -49,8 +49,7 @@ def client(task: Task, setting: Setting, rows: model.Data) -> Told:
         if setting.way == "between-graph async":
             each: Asynchronous | Synchronous = Asynchronous(made, loss)
         else:
-            strict = setting.strict and setting.aggregate == setting.workers
-            each = Synchronous(made, loss, graph, strict)
+            each = Synchronous(made, loss, graph, setting.strict and not setting.spare)
         step = tf.compat.v1.train.get_global_step()
         meeting = Meeting(task)
     with task.session(graph) as session:

@@ -53,7 +53,7 @@ def client(task: Task, setting: Setting, rows: model.Data) -> Told:
         if setting.way == "in-graph sync":
             gradients = together(session, setting, loss, updates[0], versions[0])
         else:
-            assert setting.threads is not None  # `setting_of` has seen to that
+            assert setting.threads is not None  # `train_way` has seen to that
             watched = Watched(session, updates, versions, loss)
             with contextlib.suppress(SystemExit):  # `result` tells why
                 setting.threads(watched, updates, step, setting.last)

@@ -124,26 +124,22 @@ def mean_loss(weights: Sequence[np.ndarray], x: np.ndarray, y: np.ndarray) -> fl
 
 
 def train_alone(rows: Data, steps: int, rate: float) -> list[np.ndarray]:
-    """Big-batch training in numpy, no TensorFlow: what a synchronous way must come to.
+    """Big-batch training in torch, no TensorFlow: what a synchronous way must come to.
 
     Each step takes all workers' batches of that step as one.
     """
-    hidden, hidden_bias, out, out_bias = (each.copy() for each in rows.weights)
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    x, y, weights = torch.from_numpy(rows.x), torch.from_numpy(rows.y), rows.weights
     for step in range(steps):
         chosen = rows.order[step % len(rows.order)].reshape(-1)
-        x, y = rows.x[chosen], rows.y[chosen]
-        active = np.tanh(x @ hidden + hidden_bias)
-        logits = active @ out + out_bias
-        slope = np.exp(logits - logits.max(1, keepdims=True))
-        slope /= slope.sum(1, keepdims=True)
-        slope[np.arange(len(y)), y] -= 1
-        slope /= np.float32(len(y))
-        back = (slope @ out.T) * (1 - active**2)
-        out -= np.float32(rate) * (active.T @ slope)
-        out_bias -= np.float32(rate) * slope.sum(0)
-        hidden -= np.float32(rate) * (x.T @ back)
-        hidden_bias -= np.float32(rate) * back.sum(0)
-    return [hidden, hidden_bias, out, out_bias]
+        own = [torch.tensor(each, requires_grad=True) for each in weights]
+        hidden, hidden_bias, out, out_bias = own
+        logits = torch.tanh(x[chosen] @ hidden + hidden_bias) @ out + out_bias
+        slopes = torch.autograd.grad(cross_entropy(logits, y[chosen]), own)
+        weights = [w - rate * s.numpy() for w, s in zip(weights, slopes, strict=True)]
+    return weights
 
 
 def data_of_nothing(workers: int) -> Data:

@@ -9,7 +9,7 @@ from helpers.engine.run import run
 from helpers.engine.tf_cluster import Task
 from helpers.lessons.four_ways.experiments import between_graph, in_graph, model
 from helpers.lessons.four_ways.experiments.record import Function, Setting
-from helpers.lessons.four_ways.experiments.runs import setting_of
+from helpers.lessons.four_ways.experiments.runs import builder_of
 
 
 class Op(NamedTuple):
@@ -46,16 +46,16 @@ def graphs_of(
 
     builder: as `train_way` takes it.
     """
-    setting = setting_of(way, workers, servers, builder=builder)
-    (found,) = run(_build, setting, servers, ranks=1, framework="tensorflow", device="cpu")
+    setting = Setting(way, workers, servers, builder_of(way, builder))
+    (found,) = run(_build, setting, ranks=1, framework="tensorflow", device="cpu")
     return [[Op(*each) for each in ops] for ops in found]
 
 
-def _build(comm: Any, setting: Setting, servers: int) -> list[list[Op]]:
+def _build(comm: Any, setting: Setting) -> list[list[Op]]:
     rows = model.data_of_nothing(setting.workers)
     cluster = {
         "worker": [f"worker{index}:1" for index in range(setting.workers)],
-        "ps": [f"ps{index}:1" for index in range(servers)],
+        "ps": [f"ps{index}:1" for index in range(setting.servers)],
     }
     if setting.way.startswith("in-graph"):
         return [_ops(Task("chief", 0, {**cluster, "chief": ["chief:1"]}), setting, rows)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,25 +11,42 @@ import numpy as np
 from helpers.lessons.four_ways.experiments import model
 
 Function = Callable[..., Any]
+WAYS = ("in-graph sync", "between-graph sync", "in-graph async", "between-graph async")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What every process of a run is told. slow: the seconds by which a worker's batch is late.
+    """What every process of a run is told; all but `workers` as `train_way` takes it.
 
-    steps: updates of a synchronous way; an asynchronous way makes workers × steps. aggregate: how
-    many gradients make an update. strict: as `train_way` takes it.
+    steps: updates of a synchronous way; an asynchronous way makes workers × steps. Raises
+    ValueError for a setting that cannot be.
     """
 
     way: str
     workers: int
-    steps: int
-    slow: dict[int, float]
-    rate: float
-    aggregate: int
-    strict: bool
+    servers: int
     builder: Function
-    threads: Function | None
+    threads: Function | None = None
+    steps: int = 1
+    slow: Mapping[int, float] = field(default_factory=dict)
+    spare: int = 0
+    strict: bool = True
+    rate: float = 0.5
+
+    def __post_init__(self) -> None:
+        workers, slow = self.workers, self.slow
+        if workers < 1 or self.servers < 1 or self.steps < 1:
+            raise ValueError("Training takes at least 1 worker, 1 server and 1 step.")
+        if not set(slow) <= set(range(workers)) or any(not 0 <= s < 10 for s in slow.values()):
+            raise ValueError(
+                f"slow gives workers 0 to {workers - 1} a time from 0 to 10 seconds, not {slow}."
+            )
+        if self.spare and self.way != "between-graph sync":
+            raise ValueError(f'{self.way} has no spare workers: only "between-graph sync" has.')
+        if not 0 <= self.spare < workers:
+            raise ValueError(
+                f"Of {workers} workers, 0 to {workers - 1} can be spare, not {self.spare}."
+            )
 
     @property
     def last(self) -> int:

@@ -12,8 +12,7 @@ import numpy as np
 
 from helpers.engine.tf_cluster import run_cluster
 from helpers.lessons.four_ways.experiments import between_graph, in_graph, model
-from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS
-from helpers.lessons.four_ways.experiments.record import Function, Gradient, Setting, Told
+from helpers.lessons.four_ways.experiments.record import WAYS, Function, Gradient, Setting, Told
 
 BATCH = 20  # rows of a worker's batch
 
@@ -24,6 +23,13 @@ def own(name: str) -> Function:
 
     function: Function = getattr(four_ways, name.replace("-", "_").replace(" ", "_"))
     return function
+
+
+def builder_of(way: str, given: Function | None) -> Function:
+    """The builder that was given, or the course's own. Raises ValueError for what is no way."""
+    if way not in WAYS:
+        raise ValueError(f"There is no way {way!r}; there are: {', '.join(WAYS)}.")
+    return given or own(way)
 
 
 @dataclass(frozen=True)
@@ -86,11 +92,9 @@ def train_way(
     slow: Mapping[int, float] | None = None,
     spare: int = 0,
     strict: bool = True,
-    rate: float = 0.5,
     seed: int = 0,
     builder: Function | None = None,
     threads: Function | None = None,
-    timeout: float = 60.0,
 ) -> WayRun:
     """Train a 64-32-10 network on the digits in one of the four `WAYS`.
 
@@ -100,23 +104,18 @@ def train_way(
     wait for ("between-graph sync" alone). strict: where none is spare, nobody begins a step before
     all have their tokens; without that a quick worker can take another's. builder: a function of
     one's own in place of the one in `algorithms.four_ways`; threads: the same for `run_threads`.
-    timeout: in seconds.
 
     Raises ValueError for a setting that cannot be, and what `run_cluster` raises.
     """
     if threads is None and way == "in-graph async":
         threads = own("run_threads")
-    setting = setting_of(way, workers, servers, steps, slow, rate, spare, strict, builder, threads)
+    builder = builder_of(way, builder)
+    setting = Setting(way, workers, servers, builder, threads, steps, slow or {}, spare, strict)
     rows = model.data(workers, BATCH, steps, seed)
     one = way.startswith("in-graph")
+    client = in_graph.client if one else between_graph.client
     told: list[Told] = run_cluster(
-        in_graph.client if one else between_graph.client,
-        setting,
-        rows,
-        servers=servers,
-        workers=workers,
-        coordinator=one,
-        timeout=timeout,
+        client, setting, rows, servers=servers, workers=workers, coordinator=one
     )
     gradients = sorted((g for each in told for g in each.gradients), key=lambda g: g.end)
     weights = told[0].weights or []
@@ -124,36 +123,6 @@ def train_way(
     return WayRun(way, workers, servers, gradients, weights, loss, told[0].updates)
 
 
-def train_alone(workers: int = 3, steps: int = 60, rate: float = 0.5) -> list[np.ndarray]:
+def train_alone(workers: int = 3, steps: int = 60) -> list[np.ndarray]:
     """The weights after the same training with one big batch a step, without TensorFlow."""
-    return model.train_alone(model.data(workers, BATCH, steps, seed=0), steps, rate)
-
-
-def setting_of(
-    way: str,
-    workers: int,
-    servers: int,
-    steps: int = 1,
-    slow: Mapping[int, float] | None = None,
-    rate: float = 0.5,
-    spare: int = 0,
-    strict: bool = True,
-    builder: Function | None = None,
-    threads: Function | None = None,
-) -> Setting:
-    """What `train_way` tells every process. Raises ValueError for a setting that cannot be."""
-    slow = dict(slow or {})
-    if way not in WAYS:
-        raise ValueError(f"There is no way {way!r}; there are: {', '.join(WAYS)}.")
-    if workers < 1 or servers < 1 or steps < 1:
-        raise ValueError("Training takes at least 1 worker, 1 server and 1 step.")
-    if not set(slow) <= set(range(workers)) or any(not 0 <= s < 10 for s in slow.values()):
-        raise ValueError(
-            f"slow gives workers 0 to {workers - 1} a time from 0 to 10 seconds, not {slow}."
-        )
-    if spare and way != "between-graph sync":
-        raise ValueError(f'{way} has no spare workers: only "between-graph sync" has.')
-    if not 0 <= spare < workers:
-        raise ValueError(f"Of {workers} workers, 0 to {workers - 1} can be spare, not {spare}.")
-    builder = builder or own(way)
-    return Setting(way, workers, steps, slow, rate, workers - spare, strict, builder, threads)
+    return model.train_alone(model.data(workers, BATCH, steps, seed=0), steps, Setting.rate)

@@ -1,16 +1,18 @@
 """Figures of the four ways to train with TensorFlow: how quick, how stale, how good; who did what.
 
-A way has the same colour and place in all of them.
+A way has the same colour and place in all of them. What the widget draws is modelled.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from statistics import mean, median
-from typing import Any
+from typing import Any, NamedTuple
 
-from helpers.lessons.four_ways.experiments.four_ways_clock import WAYS, model
-from helpers.lessons.four_ways.experiments.record import Gradient
+import numpy as np
+
+from helpers.lessons.four_ways.experiments.record import WAYS, Gradient
 from helpers.lessons.four_ways.experiments.runs import WayRun
 from helpers.lessons.spare_replicas.figures.bars import Bar, Timeline, draw_timelines
 from helpers.notebook.figures import show
@@ -19,6 +21,7 @@ from helpers.notebook.style import BLUE, GREEN, GREY, ORANGE, RED, axes, rows
 COLOURS = dict(zip(WAYS, (BLUE, GREEN, ORANGE, RED), strict=True))
 SMOOTH = 12  # batches that a point of a loss curve is the mean of
 SECONDS = 0.25  # of each run, in the timeline of gradients
+GRADIENTS = 600  # of a way, in the model
 
 
 def draw_bars(
@@ -89,6 +92,61 @@ def show_losses(runs: Sequence[WayRun]) -> None:
         "updates where those make one.",
         alt=f"Line chart of the batches' loss in nats. {'; '.join(told)}.",
     )
+
+
+class Modelled(NamedTuple):
+    """What a client, workers and their stragglers cost, on a clock.
+
+    batches: a second, of all workers. staleness: the mean over all gradients.
+    """
+
+    batches: float
+    staleness: float
+
+
+def model(way: str, workers: int, compute: float, client: float, slow: float) -> Modelled:
+    """One way's rate and staleness.
+
+    One call of `session.run` keeps its client's Python busy for a while; a gradient takes its
+    worker's time. In-graph there is one client for all, between-graph each worker has its own.
+    Everything else takes no time.
+
+    compute: seconds of a gradient, give or take a tenth. client: seconds that a client's Python
+    needs for each `session.run`. slow: how many times as long the last worker takes.
+    """
+    random = np.random.default_rng(0)
+    times = compute * random.uniform(0.9, 1.1, (GRADIENTS, workers))
+    times[:, -1] *= slow
+    if way.endswith(" sync"):
+        # In-graph one run makes a step; between-graph each client has one, all at once.
+        return Modelled(workers / float((client + times.max(axis=1)).mean()), 0.0)
+    return _asynchronous(way, times, client)
+
+
+def _asynchronous(way: str, times: np.ndarray, client: float) -> Modelled:
+    """Each worker goes round: its client's Python, its gradient, its update."""
+    workers = times.shape[1]
+    free = [0.0] * workers if way.startswith("between") else [0.0]
+    updates, stale, now = 0, 0, 0.0
+    # What happens next: (when, worker, the version that it has read; None: it needs its client).
+    events: list[tuple[float, int, int]] = [(0.0, worker, -1) for worker in range(workers)]
+    rounds = [0] * workers
+    while updates < GRADIENTS:
+        now, worker, version = heapq.heappop(events)
+        mine = worker % len(free)
+        if version == -1:
+            start = max(now, free[mine])
+            free[mine] = start + client
+            heapq.heappush(events, (start + client, worker, -2))
+        elif version == -2:
+            seconds = times[rounds[worker] % GRADIENTS, worker]
+            rounds[worker] += 1
+            heapq.heappush(events, (now + seconds, worker, updates))
+        else:
+            stale += updates - version
+            updates += 1
+            heapq.heappush(events, (now, worker, -1))
+    return Modelled(updates / now, stale / updates)
 
 
 def draw_ways(workers: int, compute_ms: float, client_ms: float, slow: float) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,24 +18,27 @@ if TYPE_CHECKING:
 class Way(NamedTuple):
     """One way to train. framework: of `helpers.run`. pieces: what `train` takes for it.
 
-    processes: whether each replica has a process of its own; otherwise one process has them all.
+    module, function: of this folder, what a process of it does. processes: whether each replica has
+    a process of its own; otherwise one process has them all.
     """
 
     framework: str
+    module: str
+    function: str
     pieces: tuple[str, ...]
     processes: bool = True
 
 
 WAYS = {
-    "own": Way("torch", ("wrap",)),
-    "torch DDP": Way("torch", ("wrap",)),
-    "mirrored": Way("tensorflow", (), processes=False),
-    "mirrored loop": Way("tensorflow", ("step",), processes=False),
-    "multi-worker": Way("tensorflow", ()),
-    "multi-worker loop": Way("tensorflow", ("step",)),
-    "horovod torch": Way("horovod", ("prepare",)),
-    "horovod tape": Way("horovod", ("tape_step",)),
-    "horovod keras": Way("horovod", ("wrap", "callbacks")),
+    "own": Way("torch", "in_torch", "own", ("wrap",)),
+    "torch DDP": Way("torch", "in_torch", "ddp", ("wrap",)),
+    "mirrored": Way("tensorflow", "strategies", "mirrored", (), processes=False),
+    "mirrored loop": Way("tensorflow", "strategies", "mirrored_loop", ("step",), processes=False),
+    "multi-worker": Way("tensorflow", "strategies", "multi_worker", ()),
+    "multi-worker loop": Way("tensorflow", "strategies", "multi_worker_loop", ("step",)),
+    "horovod torch": Way("horovod", "in_torch", "horovod", ("prepare",)),
+    "horovod tape": Way("horovod", "horovod_tf", "tape", ("tape_step",)),
+    "horovod keras": Way("horovod", "horovod_tf", "keras", ("wrap", "callbacks")),
 }
 
 
@@ -96,17 +100,9 @@ def on_ranks(job: Any, way: str, whole: setting.Task, ranks: int, pieces: dict[s
 
     known = find(way)
     setting.share(whole, 0, ranks)  # where the rows do not divide, no process starts
-    return run(
-        job,
-        way,
-        whole,
-        ranks,
-        pieces,
-        ranks=ranks if known.processes else 1,
-        framework=known.framework,
-        timeout=60,
-        device="cpu",
-    )
+    options: dict[str, Any] = {"framework": known.framework, "timeout": 60, "device": "cpu"}
+    processes = ranks if known.processes else 1
+    return run(job, way, whole, ranks, pieces, ranks=processes, **options)
 
 
 def run_rank(
@@ -114,26 +110,15 @@ def run_rank(
 ) -> list[setting.Part]:
     """What each process of a run does."""
     os.environ["TF_USE_LEGACY_KERAS"] = "1"  # Horovod looks for Keras 2 in tf.keras
-    if way in ("own", "torch DDP", "horovod torch"):
-        from helpers.lessons.frameworks.experiments import in_torch
-
-        if way == "own":
-            return [in_torch.own(comm, whole, **pieces)]
-        train_rank = in_torch.ddp if way == "torch DDP" else in_torch.horovod
-        return [train_rank(whole, **pieces)]
-    if way in ("horovod tape", "horovod keras"):
-        from helpers.lessons.frameworks.experiments import horovod_tf
-
+    known = find(way)
+    train_here = getattr(import_module(f"{__package__}.{known.module}"), known.function)
+    if known.module == "horovod_tf":
         start_horovod()
-        one = horovod_tf.tape if way == "horovod tape" else horovod_tf.keras
-        return [one(whole, **pieces)]
-    from helpers.lessons.frameworks.experiments import strategies
-
-    if way in ("mirrored", "mirrored loop"):
-        every = strategies.mirrored if way == "mirrored" else strategies.mirrored_loop
-        return every(whole, replicas, **pieces)
-    worker = strategies.multi_worker if way == "multi-worker" else strategies.multi_worker_loop
-    return [worker(whole, **pieces)]
+    if not known.processes:
+        every: list[setting.Part] = train_here(whole, replicas, **pieces)
+        return every
+    given = (comm, whole) if way == "own" else (whole,)
+    return [train_here(*given, **pieces)]
 
 
 def start_horovod() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from helpers.engine.tf_cluster import Task, run_cluster
 
-HIDDEN = 128
+HIDDEN, BATCH, RATE = 128, 32, 0.2
 
 
 class Shard(NamedTuple):
@@ -36,15 +36,7 @@ class ServerRun(NamedTuple):
 
 
 def train_parameter_server(
-    servers: int = 2,
-    workers: int = 2,
-    steps: int = 200,
-    block: int = 20,
-    shards: int | None = None,
-    rate: float = 0.2,
-    batch: int = 32,
-    seed: int = 0,
-    timeout: float = 60.0,
+    servers: int = 2, workers: int = 2, steps: int = 200, block: int = 20, shards: int | None = None
 ) -> ServerRun:
     """Train a network of one hidden layer on the digits, asynchronously; see `ServerRun`.
 
@@ -60,32 +52,12 @@ def train_parameter_server(
 
     data = digits()
     rows = data.train_x.numpy(), data.train_y.numpy()
-    results = run_cluster(
-        coordinate,
-        rows,
-        shards,
-        steps,
-        block,
-        rate,
-        batch,
-        seed,
-        servers=servers,
-        workers=workers,
-        coordinator=True,
-        timeout=timeout,
-    )
-    return ServerRun(*results[0])
+    options: dict[str, Any] = {"servers": servers, "workers": workers, "coordinator": True}
+    return ServerRun(*run_cluster(coordinate, rows, shards, steps, block, **options)[0])
 
 
 def coordinate(
-    task: Task,
-    rows: tuple[np.ndarray, np.ndarray],
-    shards: int | None,
-    steps: int,
-    block: int,
-    rate: float,
-    batch: int,
-    seed: int,
+    task: Task, rows: tuple[np.ndarray, np.ndarray], shards: int | None, steps: int, block: int
 ) -> tuple[Any, ...]:
     """The coordinator's program; the workers have none, they run what is scheduled on them."""
     import tensorflow as tf
@@ -99,28 +71,29 @@ def coordinate(
     strategy = tf.distribute.ParameterServerStrategy(resolver, variable_partitioner=cut)
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
     with strategy.scope():
-        variables = make_variables(rows[0].shape[1], int(rows[1].max()) + 1, seed)
+        variables = make_variables(rows[0].shape[1], int(rows[1].max()) + 1)
         updates = tf.Variable(0, dtype=tf.int64, name="updates")
-    parts = {name: shards_of(variable) for name, variable in variables.items()}
+    # The parts of a variable that was cut; itself where it was not.
+    parts = {name: list(getattr(v, "variables", [v])) for name, v in variables.items()}
     flat = [part for each in parts.values() for part in each]
 
     def replica(x: Any, y: Any) -> None:
         with tf.GradientTape() as tape:
             value = loss(variables, x, y)
         for part, gradient in zip(flat, tape.gradient(value, flat), strict=True):
-            part.assign_sub(rate * gradient)
+            part.assign_sub(RATE * gradient)
         updates.assign_add(1)
 
     @tf.function
     def step(numbers: Any) -> None:
         strategy.run(replica, args=(tf.gather(rows[0], numbers), tf.gather(rows[1], numbers)))
 
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     seen = [(0, float(loss(variables, *rows)))]
     for begun in range(0, steps, block):
         done = min(begun + block, steps)
         for _ in range(begun, done):  # who takes which batch is up to who is free
-            numbers = random.choice(len(rows[1]), batch, replace=False)
+            numbers = random.choice(len(rows[1]), BATCH, replace=False)
             coordinator.schedule(step, args=(tf.constant(numbers),))
         coordinator.join()
         seen.append((done, float(loss(variables, *rows))))
@@ -132,28 +105,18 @@ def coordinate(
     return [value for _, value in seen], [done for done, _ in seen], placed, int(updates)
 
 
-def make_variables(inputs: int, classes: int, seed: int) -> dict[str, Any]:
+def make_variables(inputs: int, classes: int) -> dict[str, Any]:
     """Two layers; in the scope of a strategy, which puts them on servers and may cut them."""
     import tensorflow as tf
 
-    random = np.random.default_rng(seed)
-    first = random.normal(size=(inputs, HIDDEN)) / np.sqrt(inputs)
-    second = random.normal(size=(HIDDEN, classes)) / np.sqrt(HIDDEN)
+    random = np.random.default_rng(0)
     initial = {
-        "hidden": first,
+        "hidden": random.normal(size=(inputs, HIDDEN)) / np.sqrt(inputs),
         "hidden_bias": np.zeros(HIDDEN),
-        "out": second,
+        "out": random.normal(size=(HIDDEN, classes)) / np.sqrt(HIDDEN),
         "out_bias": np.zeros(classes),
     }
-    return {
-        name: tf.Variable(tf.constant(value, tf.float32), name=name)
-        for name, value in initial.items()
-    }
-
-
-def shards_of(variable: Any) -> list[Any]:
-    """The parts of a variable that was cut; itself where it was not."""
-    return list(getattr(variable, "variables", [variable]))
+    return {n: tf.Variable(tf.constant(v, tf.float32), name=n) for n, v in initial.items()}
 
 
 def loss(variables: dict[str, Any], x: Any, y: Any) -> Any:

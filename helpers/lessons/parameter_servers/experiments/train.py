@@ -20,8 +20,6 @@ from helpers.engine.servers.virtual import StepTimes, VirtualTraining
 from helpers.lessons.parameter_servers.experiments.step_times import Constant
 
 _OF_PROCESSES = ("timeout", "snapshot_every", "write_through", "slow", "kill")
-
-
 ENGINES = ("virtual", "processes", "hosts")
 
 
@@ -98,15 +96,16 @@ def train(
     made = [Server(make_rule(part)) for part in cut(task.initial(), servers)]
     for server in made:
         check_fit(server.rule, make_client(), workers)
-    with _one_thread():
+    _check_known(options)
+    with one_thread():
         if order is not None:
-            _check_known(options)
             from helpers.engine.servers.replay import Replay
 
             return Replay(made, order, make_client, task, workers, batch).follow()
-        return _on_the_clock(
-            made, make_client, task, workers, batch, updates, target, evaluate_every, seed, options
-        )
+        times, seconds, failures = _of_the_clock(options, workers, updates, target)
+        run = VirtualTraining(made, make_client, task, workers, batch, times, seed, **options)
+        evaluate_every = evaluate_every or (0 if target is None else 10)
+        return run.run(updates, seconds, target, evaluate_every, failures)
 
 
 def _check_known(options: Mapping[str, Any]) -> None:
@@ -117,25 +116,14 @@ def _check_known(options: Mapping[str, Any]) -> None:
             raise TypeError(f"There is no option {name!r}; there are {', '.join(sorted(known))}.")
 
 
-def _on_the_clock(
-    servers: list[Server],
-    make_client: MakeClient,
-    task: Task,
-    workers: int,
-    batch: int,
-    updates: int | None,
-    target: float | None,
-    evaluate_every: int,
-    seed: int,
-    options: dict[str, Any],
-) -> Training:
-    _check_known(options)
+def _of_the_clock(
+    options: dict[str, Any], workers: int, updates: int | None, target: float | None
+) -> tuple[StepTimes, float, Mapping[int, float]]:
+    """Take times, seconds and failures out of the clock's options, which are looked at."""
     times: StepTimes | None = options.pop("times", None)
-    if times is None:
-        times = Constant()
     seconds: float = options.pop("seconds", math.inf)
     failures: Mapping[int, float] = options.pop("failures", {})
-    if not hasattr(times, "stream"):
+    if times is not None and not hasattr(times, "stream"):
         raise TypeError(
             f"times is a model of how long steps take, such as Constant(0.1) of lesson 05's "
             f"experiments.step_times, not {times!r}."
@@ -149,13 +137,10 @@ def _on_the_clock(
         raise ValueError(f"payload={payload}: give the bytes of all weights, 0 or more.")
     if updates is None and target is None and seconds == math.inf:
         raise ValueError("Say when the training is to end: updates=, target= or seconds=.")
-    if target is not None and not evaluate_every:
-        evaluate_every = 10
     for worker in failures:
         if not 0 <= worker < workers:
             raise ValueError(f"failures names worker {worker} of 0 to {workers - 1}.")
-    run = VirtualTraining(servers, make_client, task, workers, batch, times, seed, **options)
-    return run.run(updates, seconds, target, evaluate_every, failures)
+    return times or Constant(), seconds, failures
 
 
 def for_the_clock(task: Task, batch: int, options: dict[str, Any], why: NoHosts) -> dict[str, Any]:
@@ -176,8 +161,11 @@ def for_the_clock(task: Task, batch: int, options: dict[str, Any], why: NoHosts)
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Products of matrices by one thread, as on real ranks, so that their bits are the same."""
+def one_thread() -> Iterator[None]:
+    """Compute by one torch thread: as on real ranks, so that the bits are the same.
+
+    Two would also wait for each other longer than such small networks take.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -7,24 +7,17 @@ of the same grid, on seeds 1000 to 1002; the race is run on other seeds.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import mean
 
 from helpers.engine.servers.rule import Array, Rule
-from helpers.engine.servers.training import Point, Training
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import (
     Asynchronous,
     SpareReplicas,
     Synchronous,
 )
-from helpers.lessons.parameter_servers.experiments.digits_task import DigitsTask
-from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
 
-TARGET = 5.0  # % test error, as the mean of LOOKS looks, so that a lucky one does not count
-LOOKS = 5
+TARGET = 5.0  # % test error
 SECONDS = 250.0  # of virtual time, after which a training ends
 ROWS = 8  # of a worker's batch
 KINDS = ("synchronous", "asynchronous", "spare replicas")
@@ -48,53 +41,10 @@ class Contender:
             return Asynchronous(weights, optimizer, self.workers)
         return SpareReplicas(weights, optimizer, self.workers, aggregate_of(self.workers))
 
-    def train(self, seed: int) -> Training:
-        """Train for SECONDS, and look at the test error about once a step."""
-        import helpers
-
-        return helpers.train(
-            self.rule,
-            workers=self.workers,
-            task=DigitsTask(seed=seed),
-            batch=ROWS,
-            times=FittedStragglers(),
-            seed=seed,
-            seconds=SECONDS,
-            evaluate_every=self.workers if self.kind == "asynchronous" else 1,
-        )
-
-
-@dataclass(frozen=True)
-class Result:
-    """One contender's race. seconds: to the target, infinity for never. error: the mean test
-    error in % over the last tenth of the time."""
-
-    contender: Contender
-    seed: int
-    seconds: float
-    error: float
-    training: Training
-
 
 def aggregate_of(workers: int) -> int:
     """How many gradients a step takes with spare replicas: 96 of 100, as the paper found best."""
     return round(0.96 * workers)
-
-
-def seconds_to_target(curve: Sequence[Point]) -> float:
-    """When the mean of the last LOOKS errors was first at or below TARGET; infinity for never."""
-    for number in range(LOOKS, len(curve) + 1):
-        if mean(point.error for point in curve[number - LOOKS : number]) <= TARGET:
-            return curve[number - 1].seconds
-    return math.inf
-
-
-def race(contender: Contender, seed: int) -> Result:
-    """Train for the whole time."""
-    done = contender.train(seed)
-    late = [point.error for point in done.curve if point.seconds >= 0.9 * SECONDS]
-    error = mean(late or [done.error])
-    return Result(contender, seed, seconds_to_target(done.curve), error, done)
 
 
 # Learning rate and momentum.

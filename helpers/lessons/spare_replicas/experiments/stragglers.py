@@ -1,4 +1,4 @@
-"""Step times as Chen et al. measured them on 100 workers, as a model for any number of workers.
+"""Step times with stragglers: as Chen et al. measured them on 100 workers, and made on purpose.
 
 Chen, Pan, Monga, Bengio, Józefowicz: "Revisiting Distributed Synchronous SGD" (arXiv 1604.00981,
 2017 version), figures 3 and 4 and the text of section 2. And how many iterations training takes.
@@ -6,8 +6,8 @@ Chen, Pan, Monga, Bengio, Józefowicz: "Revisiting Distributed Synchronous SGD" 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -122,6 +122,31 @@ class FittedStragglers(StepTimes):
             more = self.slow_by + self.slow_spread * own.standard_normal(len(times))
             times[:, column] += np.where(slow, np.maximum(more, 0), 0)
         np.minimum(times, self.longest, out=times)
+
+
+@dataclass(frozen=True)
+class Straggling(StepTimes):
+    """Another model's times, made longer for some workers.
+
+    So a clock can run both: with the stragglers, and the same draws without them.
+    slow: by what factor, by worker. stops: by worker, in which steps (one of so many) it stops, and
+    for how many seconds.
+    """
+
+    base: StepTimes
+    slow: Mapping[int, float] = field(default_factory=dict)
+    stops: Mapping[int, tuple[int, float]] = field(default_factory=dict)
+
+    def times(
+        self, steps: int, numbers: np.ndarray, own: np.random.Generator, common: np.random.Generator
+    ) -> np.ndarray:
+        """The base's draws, with what comes on top."""
+        table = self.base.times(steps, numbers, own, common).copy()
+        for column, worker in enumerate(numbers.tolist()):
+            table[:, column] *= self.slow.get(worker, 1.0)
+            every, seconds = self.stops.get(worker, (1, 0.0))
+            table[every - 1 :: every, column] += seconds
+        return table
 
 
 def iterations(aggregated: Sequence[int] | np.ndarray) -> np.ndarray:

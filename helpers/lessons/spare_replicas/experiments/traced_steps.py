@@ -1,6 +1,7 @@
 """The steps of a run from its trace: when each worker began each of them, and had its gradient.
 
 The two tables are what `helpers.lessons.spare_replicas.algorithms.blame` and exercise 07.6 take.
+For runs of which only the times are wanted there is a task without a model.
 """
 
 from __future__ import annotations
@@ -45,3 +46,25 @@ def stretches(events: list[Event]) -> list[tuple[float, float]]:
     if events and not computed:
         found.append((max(event.end for event in events),) * 2)
     return found
+
+
+class NoGradients:
+    """One weight that stays 0: a training of it costs nothing but the clock's own work."""
+
+    def initial(self) -> torch.Tensor:
+        """The weights, (1,)."""
+        return torch.zeros(1)
+
+    def rows(self, worker: int, step: int, batch: int) -> torch.Tensor:
+        """Row 0, over and over: (batch,)."""
+        return torch.zeros(batch, dtype=torch.long)
+
+    def gradient(self, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """0, (1,), or for many at once (n, 1)."""
+        return torch.zeros_like(weights)
+
+    gradients = gradient
+
+    def error(self, weights: torch.Tensor) -> float:
+        """0 %: there is nothing to get wrong."""
+        return 0.0

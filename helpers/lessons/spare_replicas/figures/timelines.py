@@ -9,7 +9,7 @@ from typing import Any
 from helpers.engine.servers.training import Training
 from helpers.engine.trace import Trace
 from helpers.lessons.spare_replicas.algorithms.blame import lasted
-from helpers.lessons.spare_replicas.experiments.one_accumulator import Told
+from helpers.lessons.spare_replicas.experiments.sync_replay import SyncRun
 from helpers.lessons.spare_replicas.figures.bars import Bar, Timeline, draw_timelines
 from helpers.notebook.figures import show
 from helpers.notebook.style import ACTIVITY, RED
@@ -101,19 +101,19 @@ def show_real_steps(real: Mapping[str, Training], span: float, first: int) -> No
     )
 
 
-def draw_tokens(runs: Mapping[str, Told], until: float) -> Any:
+def draw_tokens(runs: Mapping[str, SyncRun], until: float) -> Any:
     """A panel a replay: each gradient with the step that it was for, dropped ones crossed."""
     panels = {}
-    for title, (run, log) in runs.items():
+    for title, run in runs.items():
         assert run.trace is not None
         fates: dict[int, list[Fate]] = {worker: [] for worker in range(run.trace.size)}
-        for worker, local, counts in log:
+        for worker, local, counts in run.log:
             fates[worker].append((counts, str(local)))
         panels[title] = traced(run.trace, fates, run.times)
     return _draw_traces(panels, until, "waiting for a token", virtual=True)
 
 
-def show_old_tokens(guessed: Told) -> None:
+def show_old_tokens(guessed: SyncRun) -> None:
     """Quick workers that take the tokens of a slow one."""
     show(
         draw_tokens({"2 of 3, num_tokens = 0": guessed}, until=0.3),
@@ -125,7 +125,7 @@ def show_old_tokens(guessed: Told) -> None:
     )
 
 
-def show_first_tokens(pair: Mapping[str, Told]) -> None:
+def show_first_tokens(pair: Mapping[str, SyncRun]) -> None:
     """Two workers, with no tokens at the start and with the default."""
     show(
         draw_tokens(pair, until=0.22),

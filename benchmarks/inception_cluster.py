@@ -24,7 +24,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from helpers.lessons.spare_replicas.experiments.arrivals import asynchronous, synchronous
+from benchmarks.arrivals import asynchronous, synchronous
 from helpers.lessons.spare_replicas.experiments.stragglers import FittedStragglers
 
 SLOWER = 1.115  # the one fitted number: 434 images a second with 25 asynchronous workers
