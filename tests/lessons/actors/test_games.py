@@ -6,13 +6,13 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from helpers.lessons.actors.experiments.cart_pole import CartPole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.lessons.actors.algorithms.returns import n_step_returns
 from helpers.lessons.actors.experiments.actor_settings import TIC_TAC_TOE
 from helpers.lessons.actors.experiments.games import (
+    CartPole,
     Played,
     TicTacToe,
     first_returns,
