@@ -7,8 +7,6 @@ import sys
 
 import psutil
 
-from helpers.course.setup.state import horovod_missing
-from helpers.engine.errors import RunError
 from helpers.lessons.cluster.experiments.elastic_job import Elastic, Launcher, through_kills
 from helpers.lessons.cluster.experiments.elastic_nodes import Command, Nodes, kill_tree
 
@@ -19,10 +17,6 @@ GLOO_SECONDS = 300  # a rank that comes later than this takes the others down
 COOLDOWN = 3
 
 
-class NoHorovod(RunError):
-    """Horovod is not installed here; the report says why."""
-
-
 def on_horovod(kills: int = 1, seed: int = 0, steps: int = 150) -> Elastic:
     """Train under elastic Horovod on two hosts, of which one is killed again and again.
 
@@ -31,11 +25,8 @@ def on_horovod(kills: int = 1, seed: int = 0, steps: int = 150) -> Elastic:
     memory, and dies with the last of them. Horovod starts the host again once it may come back.
     steps: to take, or more until the host is back.
 
-    Raises NoHorovod where it is not installed, and what `on_torchrun` raises. Whatever happens,
-    nothing is left behind.
+    Raises what `on_torchrun` raises. Whatever happens, nothing is left behind.
     """
-    if missing := horovod_missing():
-        raise NoHorovod(missing)
     with Nodes() as nodes:
         return through_kills(Horovod(nodes, seed), nodes, kills, seed, steps)
 
