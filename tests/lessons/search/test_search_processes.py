@@ -21,11 +21,9 @@ from helpers.lessons.search.algorithms.asha import Asha
 from helpers.lessons.search.algorithms.halving import SuccessiveHalving
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments import search_clock
-from helpers.lessons.search.experiments.crew import ended
 from helpers.lessons.search.experiments.search_models import Models, Synthetic
 from helpers.lessons.search.experiments.search_processes import (
     SearchFailed,
-    SearchTimeout,
     on_processes,
     replayed,
 )
@@ -64,7 +62,6 @@ def test_the_same_losses_as_alone() -> None:
     assert run.losses == alone.losses
     assert len(run.reports) == 12 and not run.gone and run.kills == 0
     assert {report.worker for report in run.reports} <= {0, 1}
-    assert all(0 <= report.begin < report.end <= run.seconds for report in run.reports)
     for trial in run.losses[1]:
         assert torch.equal(run.states[trial], models.train(Job(trial, 1, 15))[1])
 
@@ -143,8 +140,8 @@ def test_training_that_cannot_go_on_ends_the_search(train: Any, says: str) -> No
 
 
 def test_a_search_that_takes_too_long_is_ended() -> None:
-    said = r"within 0\.5 s: worker 0 has been at trial 0 on rung 0 \(5 steps\) for"
-    with pytest.raises(SearchTimeout, match=said):
+    said = r"within 0\.5 s: worker 0 is at trial 0 on rung 0 \(5 steps\)"
+    with pytest.raises(SearchFailed, match=said):
         on_processes(SuccessiveHalving(1, 5, 5), hangs, 1, timeout=0.5)
 
 
@@ -172,15 +169,8 @@ def test_what_cannot_be_is_told() -> None:
     search, train, lock = SuccessiveHalving(1, 5, 5), Synthetic().train, threading.Lock()
     with pytest.raises(ValueError, match="1 worker or more, not 0"):
         on_processes(search, train, 0)
-    with pytest.raises(ValueError, match="seconds above 0"):
-        on_processes(search, train, 1, timeout=0)
     with pytest.raises(TypeError, match="cannot be sent to workers"):
         on_processes(search, lambda job, state: (lock, None), 1)
     search.running.add(Job(9, 0, 5))  # it waits for somebody who is not there
     with pytest.raises(SearchFailed, match="All workers wait, and the search is not done"):
         on_processes(search, train, 1)
-
-
-def test_how_a_process_ended_in_words() -> None:
-    assert ended(0) == "ended by itself with exit code 0"
-    assert ended(-9) == "killed by SIGKILL"

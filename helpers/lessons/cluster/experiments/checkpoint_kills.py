@@ -112,8 +112,11 @@ def killed(
     folder.mkdir(parents=True, exist_ok=True)
 
     def train(name: str, *more: Any) -> list[float]:
-        options = {"show": False, "timeout": timeout, "device": "cpu", "ranks": ranks}
-        return list(helpers.run(trains, folder / name, setting, way, *more, **options)[0])
+        done = helpers.run(
+            trains, folder / name, setting, way, *more,
+            ranks=ranks, show=False, timeout=timeout, device="cpu",
+        )  # fmt: skip
+        return list(done[0])
 
     means = Means(write=write)
     calm = train("calm", None, means)
