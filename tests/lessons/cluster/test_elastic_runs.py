@@ -10,15 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from helpers.lessons.cluster.experiments.elastic_horovod import on_horovod
 from helpers.lessons.cluster.experiments.elastic_job import Elastic
+from helpers.lessons.cluster.experiments.elastic_launchers import on_horovod, on_torchrun
 from helpers.lessons.cluster.experiments.elastic_quorum import (
     Quorum,
     lost,
     together,
     with_quorum,
 )
-from helpers.lessons.cluster.experiments.elastic_torchrun import on_torchrun
 from helpers.lessons.cluster.experiments.elastic_training import Step
 
 pytestmark = pytest.mark.real

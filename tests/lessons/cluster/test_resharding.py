@@ -19,14 +19,10 @@ from helpers.lessons.cluster.algorithms.files import RealFolder
 from helpers.lessons.cluster.algorithms.format import opened, read_part
 from helpers.lessons.cluster.algorithms.order import Order
 from helpers.lessons.cluster.algorithms.randomness import go_on_randomly, random_states
-from helpers.lessons.cluster.algorithms.resharding import (
-    resharded,
-)
+from helpers.lessons.cluster.algorithms.resharding import resharded
 from helpers.lessons.cluster.algorithms.saving import save_sharded
 from helpers.lessons.cluster.algorithms.sharded_state import load_state, state_of
 from helpers.lessons.sharding.algorithms.sharding import Sharded
-
-SIZES = st.integers(1, 9)
 
 
 def test_a_rank_reads_only_the_parts_that_it_needs() -> None:

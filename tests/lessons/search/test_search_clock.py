@@ -9,9 +9,14 @@ from helpers.lessons.search.algorithms.asha import Asha
 from helpers.lessons.search.algorithms.halving import SuccessiveHalving
 from helpers.lessons.search.algorithms.promotions import Promotions, expected, wrong_promotions
 from helpers.lessons.search.algorithms.rungs import Job
-from helpers.lessons.search.experiments.search_clock import Span, decisions, on_clock, speeds
+from helpers.lessons.search.experiments.search_clock import (
+    Search,
+    Span,
+    decisions,
+    on_clock,
+    speeds,
+)
 from helpers.lessons.search.experiments.search_models import Synthetic
-from helpers.lessons.search.experiments.search_processes import Search
 
 MADE = {
     "random": lambda: SuccessiveHalving(30, 9, 9),

@@ -91,7 +91,11 @@ def test_a_worker_that_dies_is_named_and_replaced(tmp_path: Path) -> None:
     train = at_first(tmp_path / "mark", die, lambda job: job.trial == 1)
     run = on_processes(SuccessiveHalving(3, 5, 5), train, 1)
     (gone,) = run.gone
-    assert (gone.worker, gone.job, gone.why) == (0, Job(1, 0, 5), "killed by SIGSEGV")
+    assert (gone.worker, gone.job, gone.why) == (
+        0,
+        Job(1, 0, 5),
+        "was killed by signal 11 (SIGSEGV)",
+    )
     assert [report.worker for report in run.reports] == [0, 1, 1]
 
 
@@ -109,7 +113,9 @@ def test_an_idle_worker_that_dies_is_replaced(tmp_path: Path) -> None:
 
     train = at_first(tmp_path / "mark", kill_others, lambda job: job.rung == 1)
     run = on_processes(SuccessiveHalving(3, 1, 3), train, 3)
-    assert [(gone.job, gone.why) for gone in run.gone] == [(None, "killed by SIGKILL")] * 2
+    assert [(gone.job, gone.why) for gone in run.gone] == [
+        (None, "was killed by signal 9 (SIGKILL)")
+    ] * 2
     assert [len(known) for known in run.losses] == [3, 1]
 
 
@@ -131,7 +137,7 @@ def hangs(job: Job, state: Any) -> Trained:
     [
         (raises, r"(?s)Worker 0 failed in trial 0 on rung 0 \(5 steps\): RuntimeError: no "
                  r"luck with 0.*in raises"),
-        (dies, "ended by itself with exit code 7 in trial 0 on"),
+        (dies, "ended its process with exit code 7 in trial 0 on"),
     ],
 )  # fmt: skip
 def test_training_that_cannot_go_on_ends_the_search(train: Any, says: str) -> None:

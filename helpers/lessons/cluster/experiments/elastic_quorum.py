@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
@@ -54,7 +54,6 @@ class Quorum:
     equal: bool
     loss: float
     seconds: float
-    commands: list[str] = field(repr=False)
 
     @property
     def longest_gap(self) -> float:
@@ -179,7 +178,6 @@ def told(nodes: Nodes, steps: Sequence[Step], killed: Sequence[float]) -> Quorum
         equal=all(torch.equal(one[key], other[key]) for key in one),
         loss=loss_of(one),
         seconds=time.time() - nodes.began,
-        commands=nodes.typed,
     )
 
 

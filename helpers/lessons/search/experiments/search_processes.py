@@ -13,24 +13,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 from helpers.lessons.search.algorithms.rungs import Job
-from helpers.lessons.search.experiments import search_clock
-from helpers.lessons.search.experiments.crew import Failure, Train, Worker, packed
+from helpers.lessons.search.experiments.crew import Train, Worker, packed
+from helpers.lessons.search.experiments.search_clock import Search
 
 MOST_LOST = 3
 LOOK = 0.2
-
-
-class Search(search_clock.Search, Protocol):
-    """What `SuccessiveHalving` and `Asha` are."""
-
-    losses: list[dict[int, float]]
-    resources: list[int]
-
-    def give_up(self, job: Job) -> None:
-        """A job's worker is gone."""
 
 
 class SearchFailed(RuntimeError):
@@ -196,11 +186,8 @@ class Crew:
                 self.lose(worker, worker.end())
                 continue
             job = self.busy.pop(worker.number)
-            if isinstance(answer, Failure):
-                raise SearchFailed(
-                    f"Worker {worker.number} failed in {words(job)}: {answer.line}\n\n"
-                    f"{answer.trace}"
-                )
+            if isinstance(answer, str):
+                raise SearchFailed(f"Worker {worker.number} failed in {words(job)}: {answer}")
             self.run.report(worker.number, job, *answer)
 
     def lose(self, worker: Worker, why: str) -> None:
@@ -213,7 +200,7 @@ class Crew:
         self.lost[job] += worker.number not in self.killed
         if self.lost[job] == MOST_LOST:
             raise SearchFailed(
-                f"Worker {worker.number} was {why} in {words(job)}, and so were those before it, "
+                f"Worker {worker.number} {why} in {words(job)}, and so were those before it, "
                 f"{MOST_LOST} in all: it is the training that ends them, not chance."
             )
         self.run.give_up(job)

@@ -14,7 +14,8 @@ import torch
 from helpers.engine.comm import Comm, Request
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments.crew import Train
-from helpers.lessons.search.experiments.search_processes import Run, Search
+from helpers.lessons.search.experiments.search_clock import Search
+from helpers.lessons.search.experiments.search_processes import Run
 
 POLL_SECONDS = 0.0005
 
