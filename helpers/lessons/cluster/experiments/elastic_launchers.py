@@ -1,4 +1,4 @@
-"""Two nodes under torchrun or elastic Horovod, killed at random moments; the loss stays the same."""
+"""Two nodes under torchrun or elastic Horovod, killed at random moments: the loss is the same."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def published_shares(
     torchft = Job(every / 3600 * data["gpus"], data["gpus"], 0.0, away, 0.0, groups, data["step_s"])
     regular = Luck(np.ones(data["failures"]), luck(data["failures"], seed).places)
     # Salpekar et al. (2026), of which the time between failures is known second-hand alone.
-    many, large = load("ft_hsdp_100k").data, settings()[4].job
+    many, large = load("ft_hsdp_100k").data, settings()["100 000 GPUs"]
     few = in_groups(large, 60.0 * many["replicas"]["stall_min"])
     minutes = f"a failure every {BETWEEN_100K / 60:.0f} min"
     return [

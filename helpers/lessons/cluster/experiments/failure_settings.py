@@ -74,36 +74,28 @@ def in_groups(job: Job, stall: float = 180.0) -> Job:
     return replace(job, groups=max(1, job.gpus // GROUP), stall=stall)
 
 
-class Setting(NamedTuple):
-    """A job to choose an interval for."""
-
-    name: str
-    job: Job
-
-
-def settings() -> list[Setting]:
-    """Six jobs, from one that hardly fails to one that hardly gets on."""
-    waits, opt, many = (
-        waits_for_saves(llama()), load("opt175b_restarts").data, load("ft_hsdp_100k").data,
-    )  # fmt: skip
+def settings() -> dict[str, Job]:
+    """Six jobs by name, from one that hardly fails to one that hardly gets on."""
+    waits = waits_for_saves(llama())
+    opt, many = load("opt175b_restarts").data, load("ft_hsdp_100k").data
     opt_hours = opt["months"] * MONTH / 3600 * opt["gpus"] / (opt["by_hand"] + opt["automatic"])
     cluster = load("kokolis2025_clusters").data
     slow = 60.0 * cluster["save_min"], 60.0 * cluster["restart_min"][1]
     gpus, stall = many["gpus"], 60.0 * many["restart"]["stall_min"]
-    return [
+    return {
         # Llama 3's rate; save and restart of Kokolis et al.
-        Setting("one machine, 8 GPUs", Job(llama_gpu_hours(), 8, *slow)),
+        "one machine, 8 GPUs": Job(llama_gpu_hours(), 8, *slow),
         # Daly (2006), figure 3
-        Setting("Daly's, a failure a day", _daly(1440)),
+        "Daly's, a failure a day": _daly(1440),
         # 105 restarts in 2 months; save and restart of Kokolis et al.
-        Setting("OPT-175B, 992 GPUs", Job(opt_hours, opt["gpus"], *slow)),
+        "OPT-175B, 992 GPUs": Job(opt_hours, opt["gpus"], *slow),
         # its rate; all wait for ByteCheckpoint's save, 51 s
-        Setting("Llama 3, 16 384 GPUs", waits),
+        "Llama 3, 16 384 GPUs": waits,
         # a failure every 18 minutes; restart of Salpekar et al.; save as above
-        Setting("100 000 GPUs", Job(BETWEEN_100K / 3600 * gpus, gpus, waits.save, stall)),
+        "100 000 GPUs": Job(BETWEEN_100K / 3600 * gpus, gpus, waits.save, stall),
         # Daly (2006), figure 5
-        Setting("Daly's, four failures an hour", _daly(15)),
-    ]
+        "Daly's, four failures an hour": _daly(15),
+    }
 
 
 def _daly(minutes: float) -> Job:
@@ -111,13 +103,14 @@ def _daly(minutes: float) -> Job:
 
 
 class Compared(NamedTuple):
-    """A setting's interval by the formula beside the best one on the clock, in seconds.
+    """A job's interval by the formula beside the best one on the clock, in seconds.
 
     young: Young's first approximation. best: the mean over the seeds. share: on the clock with the
     formula's interval, and most: with the best one.
     """
 
-    setting: Setting
+    name: str
+    job: Job
     formula: float
     young: float
     best: float
@@ -141,13 +134,12 @@ def compare(interval: Interval) -> list[Compared]:
     of the clock, each with another luck."""
     found = []
     lucks = [luck(FAILURES, seed) for seed in SEEDS]
-    for setting in settings():
-        job = setting.job
+    for name, job in settings().items():
         chosen = float(interval(job.save, job.restart, job.gpu_hours, job.gpus))
         best, most = np.mean([best_on_clock(job, each) for each in lucks], axis=0).tolist()
         there = float(np.mean([share(job, chosen, each) for each in lucks]))
         young = math.sqrt(2 * job.save * job.mtbf)
-        found.append(Compared(setting, chosen, young, best, there, most))
+        found.append(Compared(name, job, chosen, young, best, there, most))
     return found
 
 
