@@ -67,16 +67,6 @@ def test_a_curve_goes_on_on_fewer_ranks_and_on_more(
     assert found.worst <= SAME
 
 
-@pytest.mark.thorough
-@pytest.mark.real
-def test_real_ranks_go_on_on_two_and_on_three(tmp_path: Path) -> None:
-    found = resumed(tmp_path, 4, (2, 3), setting=SHORT)
-    assert found.worst <= SAME
-    # Real ranks and virtual ones are the same training.
-    virtual = helpers.run(trains, tmp_path / "v", SHORT, ranks=4, engine="virtual", show=False)
-    assert virtual[0] == found.calm
-
-
 # --- the parts ------------------------------------------------------------------------------------
 
 
