@@ -23,6 +23,7 @@ from helpers.lessons.search.algorithms.halving import SuccessiveHalving
 from helpers.lessons.search.algorithms.promotions import expected, wrong_promotions
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments import search_clock
+from helpers.lessons.search.experiments.search_clock import Search
 from helpers.lessons.search.experiments.search_models import (
     FACTOR,
     LEAST,
@@ -39,7 +40,6 @@ from helpers.lessons.search.experiments.search_optuna import (
 )
 from helpers.lessons.search.experiments.search_processes import (
     Run,
-    Search,
     on_processes,
     replayed,
 )

@@ -9,7 +9,6 @@ import pytest
 from helpers.lessons.cluster.experiments.checkpoint_hidden import (
     WAYS,
     Cost,
-    cost,
     costs,
     hidden,
     hidden_words,
@@ -26,13 +25,13 @@ def test_every_way_is_measured(rate: float | None) -> None:
     found = costs(setting=SMALL, rate=rate)
     assert list(found) == list(WAYS)
     for way, (each,) in found.items():
-        assert each.way == way and each.every == 2 and each.saves == 1 and each.nbytes > 0
+        assert each.every == 2 and each.nbytes > 0, way
         assert min(each.quiet, each.step, each.waited) > 0
 
 
 def test_a_share_is_of_what_saving_adds() -> None:
     def steps(*seconds: float) -> list[Cost]:
-        return [Cost("", 1.0, each, 0.0, 4, 1, 1) for each in seconds]
+        return [Cost(1.0, each, 0.0, 4, 1) for each in seconds]
 
     found = {"blocking": steps(3.0, 3.0, 9.0), "in the background": steps(1.5)}
     assert found["blocking"][0].added == 8.0
@@ -45,10 +44,3 @@ def test_a_share_is_of_what_saving_adds() -> None:
     }
     assert list(said.values()) == ["50 %", "100 %", "nothing"]
     assert hidden_words({**found, "blocking": steps(0.5)}, "in the background").startswith("an unk")
-
-
-def test_another_way_is_told() -> None:
-    with pytest.raises(ValueError, match="no way 'tape'; there are: blocking, in the background"):
-        cost("tape")
-    with pytest.raises(ValueError, match="3 steps have no stretch with a save after one without"):
-        cost("torch", setting=SMALL._replace(steps=3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,15 @@ import torch
 import helpers
 from helpers.engine.errors import RankFailed
 from helpers.lessons.cluster.algorithms.files import RealFolder
-from helpers.lessons.cluster.algorithms.format import index_name, latest, part_name
+from helpers.lessons.cluster.algorithms.format import index_name, latest, part_name, read_part
 from helpers.lessons.cluster.experiments.checkpoint_kills import (
     SAME,
     Kills,
     killed,
     resumed,
 )
-from helpers.lessons.cluster.experiments.checkpoint_run import trains
 from helpers.lessons.cluster.experiments.checkpoint_training import Setting
+from helpers.lessons.cluster.experiments.checkpoint_ways import OwnSaver, trains
 
 SHORT = Setting(steps=6, every=2, hidden=(12,))
 
@@ -30,7 +31,6 @@ def check(found: Kills, kills: int, intervals: int = 1) -> None:
     # The claims of the lesson: a checkpoint is always there, and what was saved is not lost.
     assert found.unloadable == 0 and found.forgotten == 0
     assert found.lost <= intervals * found.every
-    assert found.left == 0
     assert found.worst == 0.0  # on as many ranks as before, bit for bit
 
 
@@ -67,16 +67,6 @@ def test_a_curve_goes_on_on_fewer_ranks_and_on_more(
     assert found.worst <= SAME
 
 
-@pytest.mark.thorough
-@pytest.mark.real
-def test_real_ranks_go_on_on_two_and_on_three(tmp_path: Path) -> None:
-    found = resumed(tmp_path, 4, (2, 3), setting=SHORT)
-    assert found.worst <= SAME
-    # Real ranks and virtual ones are the same training.
-    virtual = helpers.run(trains, tmp_path / "v", SHORT, ranks=4, engine="virtual", show=False)
-    assert virtual[0].losses == found.calm
-
-
 # --- the parts ------------------------------------------------------------------------------------
 
 
@@ -88,7 +78,7 @@ def test_a_training_goes_on_past_a_damaged_checkpoint(tmp_path: Path) -> None:
     folder.write(part_name(4, 1, 2), b"torn")
     assert latest(folder).step == 2 and list(latest(folder).passed) == [4]
     again = helpers.run(trains, tmp_path / "a", SHORT, ranks=2, **where)
-    assert [run.begin for run in again] == [2, 2] and again[0].losses == calm.losses[2:]
+    assert again[0] == calm[2:]
     # The damaged one has been replaced, and only so many are kept.
     assert latest(folder).step == 6 and not latest(folder).passed
     assert {name for name in folder.names() if name.endswith("index")} == {
@@ -99,13 +89,11 @@ def test_a_training_goes_on_past_a_damaged_checkpoint(tmp_path: Path) -> None:
 
 def test_what_the_background_cannot_write_is_told(tmp_path: Path) -> None:
     def full(comm: Any, path: Path) -> None:
-        from helpers.lessons.cluster.experiments.checkpoint_ways import OwnSaver
-
         class Full(RealFolder):
             def write(self, name: str, data: bytes) -> None:
                 raise OSError(28, "No space left on device")
 
-        saves = OwnSaver(comm, Full(path), background=True)
+        saves = OwnSaver(comm, Full(path), "in the background")
         saves.save(1, {"weights": torch.ones(2)})
         saves.finish()
 
@@ -115,11 +103,6 @@ def test_what_the_background_cannot_write_is_told(tmp_path: Path) -> None:
 
 def test_a_background_save_is_of_the_values_at_the_call(tmp_path: Path) -> None:
     def changes(comm: Any, path: Path) -> float:
-        import threading
-
-        from helpers.lessons.cluster.algorithms.format import read_part
-        from helpers.lessons.cluster.experiments.checkpoint_ways import OwnSaver
-
         gate = threading.Event()
 
         class Waits(RealFolder):
@@ -127,7 +110,7 @@ def test_a_background_save_is_of_the_values_at_the_call(tmp_path: Path) -> None:
                 gate.wait(30)
                 super().write(name, data)
 
-        saves, weights = OwnSaver(comm, Waits(path), background=True), torch.ones(3)
+        saves, weights = OwnSaver(comm, Waits(path), "in the background"), torch.ones(3)
         saves.save(1, {"weights": weights, "more": [weights]})
         assert saves.advance() is None and latest(RealFolder(path)).step is None
         weights.fill_(2)
@@ -144,5 +127,3 @@ def test_a_background_save_is_of_the_values_at_the_call(tmp_path: Path) -> None:
 def test_another_way_is_told(tmp_path: Path) -> None:
     with pytest.raises(RankFailed, match="no way 'tape' to save; there are: sharded, in the"):
         helpers.run(trains, tmp_path, SHORT, "tape", ranks=1, engine="virtual", show=False)
-    with pytest.raises(RankFailed, match="needs a process group: take real ranks"):
-        helpers.run(trains, tmp_path, SHORT, "torch", ranks=1, engine="virtual", show=False)

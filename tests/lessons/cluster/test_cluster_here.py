@@ -54,11 +54,11 @@ def test_without_slurm_there_are_hosts_or_processes(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sites, "missing", lambda: "")
     monkeypatch.setattr(sites, "start", fails)
     monkeypatch.setattr(namespaces, "missing", lambda: "")
-    found = here(3, 1)
-    assert not found.slurm and found.words.startswith("It does not start.\nJobs go to 3 virtual")
-    assert found.options == {"engine": "hosts", "hosts": 3, "ranks_per_host": 1}
+    found = here()
+    assert not found.slurm and found.words.startswith("It does not start.\nJobs go to 2 virtual")
+    assert found.options == {"engine": "hosts", "hosts": 2, "ranks_per_host": 2}
     monkeypatch.setattr(namespaces, "missing", lambda: "No namespaces.")
-    assert here(3, 1).options == {"ranks": 3}
+    assert here().options == {"ranks": 4}
     assert "Jobs go to processes instead." in here().words
 
 

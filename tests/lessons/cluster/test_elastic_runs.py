@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 import pytest
 
-from helpers.lessons.cluster.experiments import elastic_horovod, elastic_quorum
-from helpers.lessons.cluster.experiments.elastic_horovod import NoHorovod, on_horovod
 from helpers.lessons.cluster.experiments.elastic_job import Elastic
+from helpers.lessons.cluster.experiments.elastic_launchers import on_horovod, on_torchrun
 from helpers.lessons.cluster.experiments.elastic_quorum import (
-    NoTorchft,
     Quorum,
     lost,
     together,
     with_quorum,
 )
-from helpers.lessons.cluster.experiments.elastic_torchrun import on_torchrun
 from helpers.lessons.cluster.experiments.elastic_training import Step
 
 pytestmark = pytest.mark.real
 
 needs_torchft = pytest.mark.skipif(
-    elastic_quorum.missing() is not None, reason=str(elastic_quorum.missing())
+    find_spec("torchft") is None, reason="torchft is not installed here."
 )
 
 
@@ -95,16 +93,7 @@ def test_with_torchft_the_surviving_replica_never_stops_through_ten_kills() -> N
     stays(with_quorum(kills=10, seed=1), 10)
 
 
-# --- what goes wrong --------------------------------------------------------------------------
-
-
-def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elastic_horovod, "horovod_missing", lambda: "No compiler was found.")
-    with pytest.raises(NoHorovod, match="No compiler was found"):
-        on_horovod()
-    monkeypatch.setattr(elastic_quorum.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(NoTorchft, match=r"pip install torchft==0\.2\.0"):
-        with_quorum()
+# --- what is read from notes ----------------------------------------------------------------------
 
 
 def test_a_death_that_the_survivor_has_not_heard_of_is_not_over() -> None:

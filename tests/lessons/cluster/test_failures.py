@@ -11,7 +11,6 @@ from hypothesis import strategies as some
 from helpers.lessons.cluster.algorithms.effective import effective_share
 from helpers.lessons.cluster.algorithms.interval import (
     best_interval,
-    checkpoint_interval,
     daly_interval,
     job_mtbf,
 )
@@ -31,16 +30,6 @@ def test_dalys_figures_are_met_to_the_printed_digit() -> None:
 
 
 @settings(deadline=None)
-@given(MTBFS, RATIOS)
-def test_no_interval_is_better_than_the_best(mtbf: float, ratio: float) -> None:
-    save = ratio * mtbf
-    best = best_interval(save, mtbf)
-    most = effective_share(best, save, 0.3 * mtbf, mtbf)
-    for other in (0.5 * best, 0.97 * best, 1.03 * best, 2 * best):
-        assert effective_share(other, save, 0.3 * mtbf, mtbf) <= most * (1 + 1e-12)
-
-
-@settings(deadline=None)
 @given(MTBFS, some.floats(1e-6, 1.0))
 def test_daly_is_within_two_per_cent_of_the_best_up_to_a_save_of_mtbf(
     mtbf: float, ratio: float
@@ -48,27 +37,6 @@ def test_daly_is_within_two_per_cent_of_the_best_up_to_a_save_of_mtbf(
     assert daly_interval(ratio * mtbf, mtbf) == pytest.approx(
         best_interval(ratio * mtbf, mtbf), rel=0.02
     )
-
-
-def test_a_jobs_interval_shrinks_with_the_root_of_its_gpus() -> None:
-    few, many = (checkpoint_interval(1.0, 600.0, 50_000.0, gpus) for gpus in (100, 10_000))
-    assert few / many == pytest.approx(10, rel=0.03)
-    assert checkpoint_interval(60, 0.0, 50_000, 512) == checkpoint_interval(60, 9e9, 50_000, 512)
-    assert job_mtbf(50_000, 1) == 3600 * 50_000
-    assert checkpoint_interval(60, 600, 50_000, 16_384) == daly_interval(60, 3600 * 50_000 / 16_384)
-
-
-@settings(deadline=None)
-@given(some.floats(0.01, 5.0), some.floats(0.0, 1.0), some.floats(0.0, 2.0), MTBFS)
-def test_a_share_is_the_sum_over_all_saves_that_come_through(
-    interval: float, save: float, restart: float, mtbf: float
-) -> None:
-    """The k-th save of a stretch comes through if no failure is before it."""
-    step = interval + save
-    sums = sum(math.exp(-(restart + k * step)) for k in range(1, int(60 / step) + 2))
-    found = effective_share(interval * mtbf, save * mtbf, restart * mtbf, mtbf)
-    assert found == pytest.approx(interval * sums, rel=1e-9)
-    assert 0 < found < 1
 
 
 def test_one_group_is_everybody_and_groups_are_always_better() -> None:

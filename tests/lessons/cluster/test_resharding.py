@@ -19,32 +19,10 @@ from helpers.lessons.cluster.algorithms.files import RealFolder
 from helpers.lessons.cluster.algorithms.format import opened, read_part
 from helpers.lessons.cluster.algorithms.order import Order
 from helpers.lessons.cluster.algorithms.randomness import go_on_randomly, random_states
-from helpers.lessons.cluster.algorithms.resharding import (
-    joined,
-    resharded,
-    share,
-)
+from helpers.lessons.cluster.algorithms.resharding import resharded
 from helpers.lessons.cluster.algorithms.saving import save_sharded
 from helpers.lessons.cluster.algorithms.sharded_state import load_state, state_of
 from helpers.lessons.sharding.algorithms.sharding import Sharded
-
-SIZES = st.integers(1, 9)
-
-
-def cut(row: torch.Tensor, size: int) -> list[torch.Tensor]:
-    """A row's slices, padded with zeros as a sharded row is."""
-    each = share(len(row), size)
-    padded = torch.cat([row, row.new_zeros(each * size - len(row))])
-    return list(padded.split(each)) if each else [row] * size
-
-
-@settings(deadline=None)
-@given(length=st.integers(0, 60), parts=SIZES, size=SIZES)
-def test_a_row_comes_back_on_any_number_of_ranks(length: int, parts: int, size: int) -> None:
-    row = torch.arange(1.0, length + 1, dtype=torch.float64)
-    old = cut(row, parts)
-    new = [joined(dict(enumerate(old)), length, parts, rank, size) for rank in range(size)]
-    assert all(torch.equal(a, b) for a, b in zip(new, cut(row, size), strict=True))
 
 
 def test_a_rank_reads_only_the_parts_that_it_needs() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 
 import pytest
@@ -50,11 +49,6 @@ def test_rungs_that_cannot_be_are_told(wrong: tuple[int, int, int]) -> None:
         rungs(*wrong)
 
 
-def test_the_best_are_first_and_what_is_no_number_is_last() -> None:
-    losses = {4: 0.5, 1: 0.5, 2: math.nan, 3: math.inf, 0: 0.7}
-    assert best(losses, 5) == [1, 4, 0, 3, 2]
-
-
 @given(st.integers(1, 40), st.integers(2, 4), st.integers(1, 6), st.integers(0, 99))
 def test_synchronous_halving_promotes_the_best_of_a_complete_rung(
     trials: int, factor: int, workers: int, seed: int
@@ -80,24 +74,6 @@ def test_asha_never_has_more_above_than_a_share_of_what_is_below(
     for lower, upper in zip(search.losses, search.losses[1:], strict=False):
         # Who is among the best once all is known has been promoted; others may have been, early.
         assert set(best(lower, len(lower) // factor)) <= set(upper) <= set(lower)
-
-
-def test_asha_decides_by_the_order_of_the_calls() -> None:
-    """By hand, η = 2: 1 is better than 0, then 2 and 3 come and 3 is second best of four."""
-    search = Asha(5, 1, 4, 2)
-    jobs = [search.next() for _ in range(2)]
-    assert jobs == [Job(0, 0, 1), Job(1, 0, 1)]
-    search.report(Job(0, 0, 1), 0.9)
-    assert search.next() == Job(2, 0, 1)  # one known loss: none is the best half of it
-    search.report(Job(1, 0, 1), 0.5)
-    assert search.next() == Job(1, 1, 2)
-    search.report(Job(2, 0, 1), 0.8)
-    assert search.next() == Job(3, 0, 1)  # of three, the best is promoted already
-    search.report(Job(3, 0, 1), 0.7)
-    assert search.next() == Job(3, 1, 2)
-    search.report(Job(1, 1, 2), 0.4)
-    search.report(Job(3, 1, 2), 0.3)
-    assert search.next() == Job(3, 2, 4)
 
 
 @pytest.mark.parametrize("make", SEARCHES)

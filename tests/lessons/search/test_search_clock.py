@@ -9,9 +9,14 @@ from helpers.lessons.search.algorithms.asha import Asha
 from helpers.lessons.search.algorithms.halving import SuccessiveHalving
 from helpers.lessons.search.algorithms.promotions import Promotions, expected, wrong_promotions
 from helpers.lessons.search.algorithms.rungs import Job
-from helpers.lessons.search.experiments.search_clock import Span, decisions, on_clock, speeds
+from helpers.lessons.search.experiments.search_clock import (
+    Search,
+    Span,
+    decisions,
+    on_clock,
+    speeds,
+)
 from helpers.lessons.search.experiments.search_models import Synthetic
-from helpers.lessons.search.experiments.search_processes import Search
 
 MADE = {
     "random": lambda: SuccessiveHalving(30, 9, 9),
@@ -51,16 +56,6 @@ def test_decisions_are_equal_in_every_repeat(make: str, workers: int) -> None:
 
     first = once()
     assert all(once() == first for _ in range(3))
-
-
-def test_nobody_waits_with_asha_while_somebody_does_with_halving() -> None:
-    def waited(make: str) -> float:
-        search: Search = MADE[make]()
-        spans = on_clock(search, speeds(4), Synthetic(1).loss, search.resources)
-        busy = sum(span.end - span.begin for span in spans)
-        return 1 - busy / (4 * max(span.end for span in spans))
-
-    assert waited("asha") < waited("halving")
 
 
 def test_a_search_that_is_stuck_is_told() -> None:
@@ -106,10 +101,3 @@ def test_the_share_of_wrong_promotions_falls_as_the_paper_says(workers: int) -> 
         assert 0.15 * most < wrong < most and wrong / promoted < part
     (_, promoted, few), (_, more_promoted, more) = found
     assert few / promoted > more / more_promoted > 0
-
-
-def test_who_comes_best_first_is_never_promoted_by_mistake() -> None:
-    """Trials in the order of their losses, one worker: the best so far are the best of all."""
-    assert promotions(27, 1, lambda seed: lambda job: float(job.trial), [0]) == (9, 0)
-    promoted, wrong = promotions(27, 1, lambda seed: by_trial, [0])
-    assert wrong == promoted - 9 > 9

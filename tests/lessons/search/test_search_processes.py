@@ -21,11 +21,9 @@ from helpers.lessons.search.algorithms.asha import Asha
 from helpers.lessons.search.algorithms.halving import SuccessiveHalving
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments import search_clock
-from helpers.lessons.search.experiments.crew import ended
 from helpers.lessons.search.experiments.search_models import Models, Synthetic
 from helpers.lessons.search.experiments.search_processes import (
     SearchFailed,
-    SearchTimeout,
     on_processes,
     replayed,
 )
@@ -64,7 +62,6 @@ def test_the_same_losses_as_alone() -> None:
     assert run.losses == alone.losses
     assert len(run.reports) == 12 and not run.gone and run.kills == 0
     assert {report.worker for report in run.reports} <= {0, 1}
-    assert all(0 <= report.begin < report.end <= run.seconds for report in run.reports)
     for trial in run.losses[1]:
         assert torch.equal(run.states[trial], models.train(Job(trial, 1, 15))[1])
 
@@ -94,7 +91,11 @@ def test_a_worker_that_dies_is_named_and_replaced(tmp_path: Path) -> None:
     train = at_first(tmp_path / "mark", die, lambda job: job.trial == 1)
     run = on_processes(SuccessiveHalving(3, 5, 5), train, 1)
     (gone,) = run.gone
-    assert (gone.worker, gone.job, gone.why) == (0, Job(1, 0, 5), "killed by SIGSEGV")
+    assert (gone.worker, gone.job, gone.why) == (
+        0,
+        Job(1, 0, 5),
+        "was killed by signal 11 (SIGSEGV)",
+    )
     assert [report.worker for report in run.reports] == [0, 1, 1]
 
 
@@ -112,7 +113,9 @@ def test_an_idle_worker_that_dies_is_replaced(tmp_path: Path) -> None:
 
     train = at_first(tmp_path / "mark", kill_others, lambda job: job.rung == 1)
     run = on_processes(SuccessiveHalving(3, 1, 3), train, 3)
-    assert [(gone.job, gone.why) for gone in run.gone] == [(None, "killed by SIGKILL")] * 2
+    assert [(gone.job, gone.why) for gone in run.gone] == [
+        (None, "was killed by signal 9 (SIGKILL)")
+    ] * 2
     assert [len(known) for known in run.losses] == [3, 1]
 
 
@@ -134,7 +137,7 @@ def hangs(job: Job, state: Any) -> Trained:
     [
         (raises, r"(?s)Worker 0 failed in trial 0 on rung 0 \(5 steps\): RuntimeError: no "
                  r"luck with 0.*in raises"),
-        (dies, "ended by itself with exit code 7 in trial 0 on"),
+        (dies, "ended its process with exit code 7 in trial 0 on"),
     ],
 )  # fmt: skip
 def test_training_that_cannot_go_on_ends_the_search(train: Any, says: str) -> None:
@@ -143,8 +146,8 @@ def test_training_that_cannot_go_on_ends_the_search(train: Any, says: str) -> No
 
 
 def test_a_search_that_takes_too_long_is_ended() -> None:
-    said = r"within 0\.5 s: worker 0 has been at trial 0 on rung 0 \(5 steps\) for"
-    with pytest.raises(SearchTimeout, match=said):
+    said = r"within 0\.5 s: worker 0 is at trial 0 on rung 0 \(5 steps\)"
+    with pytest.raises(SearchFailed, match=said):
         on_processes(SuccessiveHalving(1, 5, 5), hangs, 1, timeout=0.5)
 
 
@@ -172,15 +175,8 @@ def test_what_cannot_be_is_told() -> None:
     search, train, lock = SuccessiveHalving(1, 5, 5), Synthetic().train, threading.Lock()
     with pytest.raises(ValueError, match="1 worker or more, not 0"):
         on_processes(search, train, 0)
-    with pytest.raises(ValueError, match="seconds above 0"):
-        on_processes(search, train, 1, timeout=0)
     with pytest.raises(TypeError, match="cannot be sent to workers"):
         on_processes(search, lambda job, state: (lock, None), 1)
     search.running.add(Job(9, 0, 5))  # it waits for somebody who is not there
     with pytest.raises(SearchFailed, match="All workers wait, and the search is not done"):
         on_processes(search, train, 1)
-
-
-def test_how_a_process_ended_in_words() -> None:
-    assert ended(0) == "ended by itself with exit code 0"
-    assert ended(-9) == "killed by SIGKILL"

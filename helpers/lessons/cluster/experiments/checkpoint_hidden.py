@@ -12,17 +12,34 @@ import statistics
 import tempfile
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import helpers
 from helpers.engine.comm import Comm
+from helpers.lessons.cluster.algorithms.files import RealFolder
 from helpers.lessons.cluster.algorithms.folder import write_safely
 from helpers.lessons.cluster.algorithms.saving import Write
+from helpers.lessons.cluster.experiments.checkpoint_torch import TorchSaver
 from helpers.lessons.cluster.experiments.checkpoint_training import Setting, Training
-from helpers.lessons.cluster.experiments.checkpoint_ways import Means, saver
+from helpers.lessons.cluster.experiments.checkpoint_ways import Means, OwnSaver, Saver
 
 WAYS = ("blocking", "in the background", "torch", "torch, asynchronous")
 BIG = Setting(steps=48, every=8, batch=256, hidden=(512, 512), keep=1)
+
+
+class PacedFolder(RealFolder):
+    """A folder on a disk that takes so many bytes a second."""
+
+    def __init__(self, path: str | Path, rate: float) -> None:
+        super().__init__(path)
+        self.rate = rate
+
+    def write(self, name: str, data: bytes) -> None:
+        """As in `Folder`, and as long as such a disk takes."""
+        begin = time.perf_counter()
+        super().write(name, data)
+        time.sleep(max(0.0, len(data) / self.rate - (time.perf_counter() - begin)))
 
 
 class Cost(NamedTuple):
@@ -30,15 +47,13 @@ class Cost(NamedTuple):
 
     quiet: seconds a step of a stretch without a save. step: of one that begins with a save and ends
     when it is complete. waited: seconds for which the save held training up at its call. every:
-    steps of a stretch. saves: how many there were. nbytes: of a rank's part.
+    steps of a stretch. nbytes: of a rank's part.
     """
 
-    way: str
     quiet: float
     step: float
     waited: float
     every: int
-    saves: int
     nbytes: int
 
     @property
@@ -52,11 +67,15 @@ def trains_paced(
 ) -> Cost:
     """Train, with a save at the begin of every second stretch: what it cost on this rank."""
     training = Training(comm, setting)
-    own = "sharded" if way == "blocking" else way
-    saves = saver(own, comm, path, setting.keep, Means(write=write), rate)
+    saves: Saver
+    if way.startswith("torch"):
+        saves = TorchSaver(comm, path, way != "torch", rate)
+    else:
+        folder = RealFolder(path) if rate is None else PacedFolder(path, rate)
+        own = "sharded" if way == "blocking" else way
+        saves = OwnSaver(comm, folder, own, setting.keep, Means(write=write))
     training.advance()  # the first step makes the optimizer's state
-    quiet: list[float] = []
-    saving: list[float] = []
+    steps: dict[bool, list[float]] = {False: [], True: []}  # without a save, and with one
     waited: list[float] = []
     for stretch in range(setting.steps // setting.every):
         comm.barrier()
@@ -68,50 +87,34 @@ def trains_paced(
             training.advance()
             saves.advance()
         saves.finish()
-        seconds = (time.perf_counter() - begin) / setting.every
-        (saving if stretch % 2 else quiet).append(seconds)
+        steps[bool(stretch % 2)].append((time.perf_counter() - begin) / setting.every)
     rows = training.state()["rows"].values()
     nbytes = sum(v.nbytes for row in rows for v in row["values"].values())
-    calm, step, held = (statistics.median(each) for each in (quiet, saving, waited))
-    return Cost(way, calm, step, held, setting.every, len(waited), nbytes)
+    calm, step, held = map(statistics.median, (steps[False], steps[True], waited))
+    return Cost(calm, step, held, setting.every, nbytes)
 
 
-def cost(
-    way: str,
+def costs(
+    ways: Sequence[str] = WAYS,
+    rounds: int = 1,
     ranks: int = 2,
     setting: Setting = BIG,
     rate: float | None = 20e6,
-    timeout: float = 300.0,
     write: Write = write_safely,
-) -> Cost:
-    """Measure one way on real ranks.
+) -> dict[str, list[Cost]]:
+    """Each way on real ranks, in turn, so that what else the machine does hits all.
 
-    rate: bytes a second that a rank's disk takes; None for this machine's. write: puts a file into
-    a folder, for the course's own ways. Raises ValueError for another way, or for steps that are
-    too few to compare.
+    setting: of two stretches or more. rate: bytes a second that a rank's disk takes; None for this
+    machine's. write: puts a file into a folder, for the course's own ways.
     """
-    if way not in WAYS:
-        raise ValueError(f"There is no way {way!r}; there are: {', '.join(WAYS)}.")
-    if setting.steps < 2 * setting.every:
-        raise ValueError(
-            f"{setting.steps} steps have no stretch with a save after one without: take "
-            f"{2 * setting.every} or more."
-        )
-    with tempfile.TemporaryDirectory() as folder:
-        ran = helpers.run(
-            trains_paced, folder, way, setting, rate, write, ranks=ranks, show=False,
-            device="cpu", timeout=timeout,
-        )  # fmt: skip
-    measured: Cost = ran[0]
-    return measured
-
-
-def costs(ways: Sequence[str] = WAYS, rounds: int = 1, **options: Any) -> dict[str, list[Cost]]:
-    """Each way, in turn, so that what else the machine does hits all. options: of `cost`."""
     found: dict[str, list[Cost]] = {way: [] for way in ways}
-    for _ in range(rounds):
-        for way in ways:
-            found[way].append(cost(way, **options))
+    for way in [*ways] * rounds:
+        with tempfile.TemporaryDirectory() as folder:
+            ran = helpers.run(
+                trains_paced, folder, way, setting, rate, write, ranks=ranks, show=False,
+                device="cpu", timeout=300.0,
+            )  # fmt: skip
+        found[way].append(ran[0])
     return found
 
 

@@ -14,19 +14,21 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
 
 from helpers.engine.comm import Comm
+from helpers.lessons.cluster.experiments.checkpoint_torch import stager
 
 AT_THE_CALL, LATER = 1.0, 2.0
-CASES = (
-    "by itself",
-    "a stager",
-    "a stager with shared memory",
-    "staged in a thread",
-    "staged in a thread, waited for",
-    "the writer stages",
-    "one stager for two saves",
-)
+CASES: dict[str, dict[str, bool] | None] = {  # with the options of a stager of one's own
+    "by itself": None,
+    "a stager": {},
+    "a stager with shared memory": {"shared": True},
+    "staged in a thread": {"in_a_thread": True},
+    "staged in a thread, waited for": {"in_a_thread": True},
+    "the writer stages": None,
+    "one stager for two saves": {},
+}
 WAIT_SECONDS = 60.0
 
 
@@ -53,6 +55,19 @@ class Blocks:
         return 0
 
 
+class Waits(dcp.DefaultSavePlanner):
+    """A planner that writes nothing before the gate is open."""
+
+    def __init__(self, gate: threading.Event) -> None:
+        super().__init__()
+        self.gate = gate
+
+    def set_up_planner(self, *args: Any, **options: Any) -> None:
+        """Waits."""
+        self.gate.wait(WAIT_SECONDS)
+        super().set_up_planner(*args, **options)
+
+
 def promises(comm: Comm, path: str | Path) -> list[Saved]:
     """Try all cases, on real ranks; all call it. path: of a folder for the checkpoints.
 
@@ -63,69 +78,31 @@ def promises(comm: Comm, path: str | Path) -> list[Saved]:
 
 
 def _saved(comm: Comm, path: Path, case: str) -> float:
-    import torch.distributed.checkpoint as dcp
-
-    group, gate = dist.new_group(backend="gloo"), threading.Event()
+    group, gate, told = dist.new_group(backend="gloo"), threading.Event(), CASES[case]
     folder, name = path / case.replace(" ", "-"), f"of rank {comm.rank}"
-    tensor = torch.full((3,), AT_THE_CALL)
-    options, stager = _options(case, folder), _stager(case)
+    tensor, ours = torch.full((3,), AT_THE_CALL), None if told is None else stager(**told)
+    options: dict[str, Any] = {"checkpoint_id": folder, "planner": Waits(gate)}
     state: dict[str, Any] = {name: tensor}
+    if case == "the writer stages":
+        options["storage_writer"] = dcp.FileSystemWriter(folder)
     if "in a thread" in case:
         state = {"first": Blocks(gate), **state}
-    else:
-        options["planner"] = _planner(gate)
-    under_way: Any = dcp.async_save(state, async_stager=stager, process_group=group, **options)
+        del options["planner"]
+    under_way: Any = dcp.async_save(state, async_stager=ours, process_group=group, **options)
     if case.endswith("waited for"):
         gate.set()
         under_way.staging_completion.result(WAIT_SECONDS)
     tensor.fill_(LATER)
     if case == "one stager for two saves":
         another = dist.new_group(backend="gloo")
-        second = dcp.async_save(
-            state, checkpoint_id=path / "second", async_stager=stager, process_group=another
+        second: Any = dcp.async_save(
+            state, checkpoint_id=path / "second", async_stager=ours, process_group=another
         )
-        second.result(WAIT_SECONDS)  # type: ignore[union-attr]
+        second.result(WAIT_SECONDS)
     gate.set()
     getattr(under_way, "upload_completion", under_way).result(WAIT_SECONDS)
-    if stager is not None:
-        stager.close()
+    if ours is not None:
+        ours.close()
     found = torch.zeros(3)
     dcp.load({name: found}, checkpoint_id=folder, process_group=group)
     return float(found[0])
-
-
-def _options(case: str, folder: Path) -> dict[str, Any]:
-    from torch.distributed.checkpoint import FileSystemWriter
-
-    if case == "the writer stages":
-        return {"storage_writer": FileSystemWriter(folder)}
-    return {"checkpoint_id": folder}
-
-
-def _stager(case: str) -> Any:
-    """The stager of a case; None where `async_save` has one of its own."""
-    from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
-
-    if case in ("by itself", "the writer stages"):
-        return None
-    # Pinned memory and copies that do not block want a GPU: these two are left out.
-    return DefaultStager(
-        StagingOptions(
-            use_pinned_memory=False,
-            use_shared_memory="shared memory" in case,
-            use_async_staging="in a thread" in case,
-            use_non_blocking_copy=False,
-        )
-    )
-
-
-def _planner(gate: threading.Event) -> Any:
-    """A planner that writes nothing before the gate is open."""
-    from torch.distributed.checkpoint import DefaultSavePlanner
-
-    class Waits(DefaultSavePlanner):
-        def set_up_planner(self, *args: Any, **options: Any) -> None:
-            gate.wait(WAIT_SECONDS)
-            super().set_up_planner(*args, **options)
-
-    return Waits()

@@ -6,7 +6,6 @@ number of ranks the training is the same, but for the order in which gradients a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -98,16 +97,11 @@ def go_on_from(training: Training, folder: Folder, cut: Cut = pieces) -> int | N
     looks for it, and so reads every byte once more than the others. cut: as in `resharded`.
     """
     comm = training.comm
-    step = told_by_rank_0(comm, lambda: latest(folder).step)
-    if step is not None:
-        checkpoint = opened(folder, step)
-        read = partial(read_part, folder, checkpoint)
-        training.go_on(resharded(read, len(checkpoint.parts), comm.rank, comm.size, cut))
-    return step
-
-
-def told_by_rank_0(comm: Comm, look: Callable[[], int | None]) -> int | None:
-    """What rank 0 finds, on all ranks, which all call it: a step, or None."""
-    found = look() if comm.rank == 0 else None
+    found = latest(folder).step if comm.rank == 0 else None
     told = broadcast_tree(comm, torch.tensor([-1 if found is None else found])).item()
-    return None if told == -1 else int(told)
+    if told == -1:
+        return None
+    checkpoint = opened(folder, int(told))
+    read = partial(read_part, folder, checkpoint)
+    training.go_on(resharded(read, len(checkpoint.parts), comm.rank, comm.size, cut))
+    return int(told)

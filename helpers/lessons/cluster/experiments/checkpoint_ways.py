@@ -1,20 +1,19 @@
-"""Ways to save a training: a part a rank, the same in the background, and torch's own.
-
-Each is a `Saver`; a training calls it in the same places, whichever it is.
-"""
+"""Ways to save a training: a part a rank, or the same in the background; and one that saves so."""
 
 from __future__ import annotations
 
-import time
+import os
+import signal
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from helpers.engine.comm import Comm
-from helpers.lessons.cluster.algorithms.files import Folder, RealFolder
+from helpers.lessons.cluster.algorithms.files import RealFolder
 from helpers.lessons.cluster.algorithms.folder import write_safely
 from helpers.lessons.cluster.algorithms.format import Part, pack
 from helpers.lessons.cluster.algorithms.resharding import Cut, pieces
@@ -25,26 +24,12 @@ from helpers.lessons.cluster.algorithms.saving import (
     save_sharded,
     write_part,
 )
-from helpers.lessons.cluster.experiments.checkpoint_training import Training, go_on_from
+from helpers.lessons.cluster.experiments.checkpoint_training import Setting, Training, go_on_from
+from helpers.lessons.cluster.experiments.notes import note
 from helpers.lessons.messages.algorithms.collectives import all_reduce_tree
 
-WAYS = ("sharded", "in the background", "torch", "torch, asynchronous")
-
-
-class Saver(Protocol):
-    """Saves a training. All ranks call each method in the same places."""
-
-    def go_on(self, training: Training) -> int | None:
-        """Go on from the latest checkpoint: its step; None where there is none."""
-
-    def save(self, step: int, state: dict[str, Any]) -> None:
-        """Save, or begin to; `state` may change as soon as it returns."""
-
-    def advance(self) -> int | None:
-        """Call it once a step: the step of a checkpoint that has become complete; None of none."""
-
-    def finish(self) -> int | None:
-        """Wait for what is under way; as `advance`."""
+WAYS = ("sharded", "in the background")
+USUAL = Setting()
 
 
 class Means(NamedTuple):
@@ -57,105 +42,99 @@ class Means(NamedTuple):
 OWN = Means()
 
 
-def saver(
-    way: str,
-    comm: Comm,
-    path: str | Path,
-    keep: int = 2,
-    means: Means = OWN,
-    rate: float | None = None,
-) -> Saver:
-    """A saver of one of `WAYS`, into a folder. means: those of the course's own ways.
+class Saver:
+    """Saves a training. All ranks call each method in the same places.
 
-    rate: bytes a second that a rank's disk takes; None for this machine's. Raises ValueError for
-    another way.
+    One save is under way at a time: the next one waits for it. A way says how a save begins, when
+    it is ready on all ranks, and what ends it.
     """
-    if way in WAYS[:2]:
-        folder = RealFolder(path) if rate is None else PacedFolder(path, rate)
-        return OwnSaver(comm, folder, keep, means, background=way != "sharded")
-    if way in WAYS:
-        from helpers.lessons.cluster.experiments.checkpoint_torch import TorchSaver
 
-        return TorchSaver(comm, path, way != "torch", keep, rate)
-    raise ValueError(f"There is no way {way!r} to save; there are: {', '.join(WAYS)}.")
+    def __init__(self, comm: Comm) -> None:
+        self.comm = comm
+        self.under_way: int | None = None
+
+    def save(self, step: int, state: dict[str, Any]) -> None:
+        """Save, or begin to; `state` may change as soon as it returns."""
+        self.finish()
+        self.begin(step, state)
+        self.under_way = step
+
+    def advance(self) -> int | None:
+        """Call it once a step: the step of a checkpoint that has become complete; None of none."""
+        return self.finish() if self.under_way is not None and self.ready() else None
+
+    def finish(self) -> int | None:
+        """Wait for what is under way; as `advance`. Raises what writing it has raised."""
+        step, self.under_way = self.under_way, None
+        if step is not None:
+            self.end(step)
+        return step
+
+    def begin(self, step: int, state: dict[str, Any]) -> None:
+        """Begin to save a step, or do all of it."""
+        raise NotImplementedError
+
+    def ready(self) -> bool:
+        """Whether all ranks have written what is under way."""
+        raise NotImplementedError
+
+    def end(self, step: int) -> None:
+        """Wait for this rank's writing, and see to it that the checkpoint is complete."""
+        raise NotImplementedError
 
 
-class PacedFolder(RealFolder):
-    """A folder on a disk that takes so many bytes a second."""
-
-    def __init__(self, path: str | Path, rate: float) -> None:
-        super().__init__(path)
-        self.rate = rate
-
-    def write(self, name: str, data: bytes) -> None:
-        """As in `Folder`, and as long as such a disk takes."""
-        begin = time.perf_counter()
-        super().write(name, data)
-        time.sleep(max(0.0, len(data) / self.rate - (time.perf_counter() - begin)))
-
-
-class OwnSaver:
+class OwnSaver(Saver):
     """Saves in the course's own format, and comes back when the checkpoint is complete.
 
-    background: saves while training goes on: a copy is made at once, and a thread writes it. A rank
-    cannot know when the others have written their parts. So once a step, while a save is under way,
-    all add up who is done; when all are, rank 0 writes the index, and only then is it a checkpoint.
-    One save is under way at a time: the next one waits for it.
+    way: of `WAYS`. In the background it saves while training goes on: a copy is made at once, and a
+    thread writes it. A rank cannot know when the others have written their parts. So once a step,
+    while a save is under way, all add up who is done; when all are, rank 0 writes the index, and
+    only then is it a checkpoint.
     Source: Megatron-Core's asynchronous saves, which end in the same way
     (`maybe_finalize_async_calls`); Mohan, Phanishayee and Chidambaram, "CheckFreq: Frequent,
     Fine-Grained DNN Checkpointing" (FAST 2021), section 4, for the copy and the writing apart.
     """
 
     def __init__(
-        self,
-        comm: Comm,
-        folder: Folder,
-        keep: int = 2,
-        means: Means = OWN,
-        background: bool = False,
+        self, comm: Comm, folder: RealFolder, way: str, keep: int = 2, means: Means = OWN
     ) -> None:
-        self.comm, self.folder, self.keep, self.means = comm, folder, keep, means
-        self.background = background
-        self._step = 0
-        self._writing: Future[Part] | None = None
-        self._done: int | None = None
+        super().__init__(comm)
+        if way not in WAYS:
+            raise ValueError(f"There is no way {way!r} to save; there are: {', '.join(WAYS)}.")
+        self.folder, self.keep, self.means = folder, keep, means
+        self.background = way != WAYS[0]
+        self.writing: Future[Part] | None = None
 
     def go_on(self, training: Training) -> int | None:
-        """As in `Saver`."""
+        """Go on from the latest checkpoint: its step; None where there is none."""
         return go_on_from(training, self.folder, self.means.cut)
 
-    def save(self, step: int, state: dict[str, Any]) -> None:
-        """As in `Saver`. Raises what the writing of the last one has raised."""
-        self.finish()
+    def begin(self, step: int, state: dict[str, Any]) -> None:
+        """As in `Saver`."""
         if not self.background:
             save_sharded(self.comm, self.folder, step, state, self.keep, self.means.write)
-            self._done = step
             return
         begin(self.comm, self.folder, step, self.keep)
         thread = ThreadPoolExecutor(1, "checkpoint")
-        self._step, self._writing = step, thread.submit(self._write, step, copied(state))
+        self.writing = thread.submit(self._write, step, copied(state))
         thread.shutdown(wait=False)  # it ends once it has written
 
     def _write(self, step: int, state: Any) -> Part:
         data = pack(state)
         return write_part(self.folder, step, self.comm.rank, self.comm.size, data, self.means.write)
 
-    def advance(self) -> int | None:
+    def ready(self) -> bool:
         """As in `Saver`: sends a number to the others while a save is under way."""
-        if self._writing is not None:
-            ready = torch.tensor([float(self._writing.done())])
-            if all_reduce_tree(self.comm, ready).item() < self.comm.size:
-                return None
-        return self.finish()
+        if self.writing is None:
+            return True
+        done = torch.tensor([float(self.writing.done())])
+        return all_reduce_tree(self.comm, done).item() == self.comm.size
 
-    def finish(self) -> int | None:
+    def end(self, step: int) -> None:
         """As in `Saver`."""
-        if self._writing is not None:
-            part, self._writing = self._writing.result(), None
-            complete(self.comm, self.folder, self._step, part, self.keep, self.means.write)
-            self._done = self._step
-        done, self._done = self._done, None
-        return done
+        if self.writing is not None:
+            part, self.writing = self.writing.result(), None
+            complete(self.comm, self.folder, step, part, self.keep, self.means.write)
 
 
 def copied(state: Any) -> Any:
@@ -167,3 +146,71 @@ def copied(state: Any) -> Any:
     if isinstance(state, list | tuple):
         return type(state)(copied(value) for value in state)
     return state
+
+
+# --- a training that saves ------------------------------------------------------------------------
+
+
+class Kill(NamedTuple):
+    """Ranks that kill themselves: so many seconds after a save of the run begins, the first or
+    the second of it."""
+
+    ranks: tuple[int, ...]
+    save: int
+    delay: float
+
+
+def trains(
+    comm: Comm,
+    path: str | Path,
+    setting: Setting = USUAL,
+    way: str = "sharded",
+    until: int | None = None,
+    means: Means = OWN,
+    notes: str | Path | None = None,
+    kill: Kill | None = None,
+) -> list[float]:
+    """Train to the end, save every few steps, and go on from what is there: on every rank.
+
+    path: of the folder of checkpoints. way: of `WAYS`. until: the step to stop at, as a job whose
+    time is up. means: what files are written with, and a checkpoint cut for other ranks. notes: a
+    file to note every step and every save in, where it may be killed. Returns the loss of each step
+    that was taken.
+    Example: `helpers.run(trains, "checkpoints", ranks=4)`; then the same on 3 ranks goes on.
+    """
+    dies: threading.Timer | None = None
+    if kill and comm.rank in kill.ranks:
+        dies = threading.Timer(kill.delay, os.kill, (os.getpid(), signal.SIGKILL))
+        dies.daemon = True
+    begun = 0
+
+    def tell(what: str, step: int | None, loss: float = 0.0) -> None:
+        if notes and step is not None:
+            note(notes, what=what, step=step, loss=loss, rank=comm.rank)
+
+    def save() -> None:
+        nonlocal begun
+        tell("saving", training.step)
+        begun += 1
+        if kill and dies and begun == kill.save:
+            dies.start()
+        saves.save(training.step, training.state())
+        tell("saved", saves.advance())
+
+    training = Training(comm, setting)
+    saves = OwnSaver(comm, RealFolder(path), way, setting.keep, means)
+    losses = list[float]()
+    last = setting.steps if until is None else min(until, setting.steps)
+    if saves.go_on(training) is None:  # from here on there is something to go on from
+        save()
+    while training.step < last:
+        losses.append(training.advance())
+        tell("step", training.step, losses[-1])
+        tell("saved", saves.advance())
+        if training.step % setting.every == 0:
+            tell("saved", saves.finish())
+            save()
+    tell("saved", saves.finish())
+    if dies:
+        dies.cancel()
+    return losses

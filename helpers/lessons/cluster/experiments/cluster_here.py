@@ -27,16 +27,15 @@ class Here(NamedTuple):
     words: str
 
 
-def here(nodes: int = 2, ranks_per_node: int = 2, theirs: bool = False) -> Here:
-    """What takes jobs of so many nodes here, started where that can be done.
+def here(theirs: bool = False) -> Here:
+    """What takes jobs of two nodes with two ranks each here, started where that can be done.
 
     theirs: take the SLURM that this machine belongs to, whose queue may make a job wait. Otherwise
     the one of `./course cluster up`, or one of two nodes that ends with this process; where there
     is none, ranks run on virtual hosts, and where these cannot be had, as processes. Raises
     nothing.
     """
-    job = {"engine": "cluster", "launcher": "slurm", "nodes": nodes}
-    slurm = {**job, "ranks_per_node": ranks_per_node}
+    slurm = {"engine": "cluster", "launcher": "slurm", "nodes": 2, "ranks_per_node": 2}
     if (theirs or own()) and (there := answering()):
         return Here(slurm, True, f"Jobs go to SLURM, whose nodes are {there}.")
     why = sites.missing()
@@ -50,7 +49,14 @@ def here(nodes: int = 2, ranks_per_node: int = 2, theirs: bool = False) -> Here:
             names = " and ".join(site.nodes())
             words = f"Jobs go to a SLURM of two nodes, {names}. It ends with this kernel."
             return Here(slurm, True, words)
-    return without_slurm(why, nodes, ranks_per_node)
+    from helpers.engine.hosts import namespaces
+
+    lacking = namespaces.missing() if sys.platform == "linux" else f"this is {sys.platform}."
+    if not lacking:
+        hosts = {"engine": "hosts", "hosts": 2, "ranks_per_host": 2}
+        return Here(hosts, False, f"{why}\nJobs go to 2 virtual hosts of lesson 09 instead.")
+    words = f"{why}\nThere are no virtual hosts either: {lacking}\nJobs go to processes instead."
+    return Here({"ranks": 4}, False, words)
 
 
 def own() -> bool:
@@ -71,19 +77,6 @@ def answering() -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return ", ".join(dict.fromkeys(told.stdout.split())) if told.returncode == 0 else ""
-
-
-def without_slurm(why: str, nodes: int, ranks_per_node: int) -> Here:
-    """Virtual hosts or processes in the place of nodes. why: there is no SLURM."""
-    from helpers.engine.hosts import namespaces
-
-    lacking = namespaces.missing() if sys.platform == "linux" else f"this is {sys.platform}."
-    if not lacking:
-        hosts = {"engine": "hosts", "hosts": nodes, "ranks_per_host": ranks_per_node}
-        return Here(hosts, False, f"{why}\nJobs go to {nodes} virtual hosts of lesson 09 instead.")
-    ranks = {"ranks": nodes * ranks_per_node}
-    words = f"{why}\nThere are no virtual hosts either: {lacking}\nJobs go to processes instead."
-    return Here(ranks, False, words)
 
 
 def filled_in(ran: Results) -> str:

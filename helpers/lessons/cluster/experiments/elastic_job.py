@@ -35,10 +35,10 @@ class Launcher:
     def __init__(self, nodes: Nodes, seed: int) -> None:
         self.nodes = nodes
         # What the script that trains is told, whoever starts it.
-        folder = nodes.folder
-        told = {"folder": folder, "steps": folder / LAST_STEP, "every": EVERY, "pace": PACE}
-        words = [(f"--{name}", str(value)) for name, value in {**told, "seed": seed}.items()]
-        self.options = [word for pair in words for word in pair]
+        self.options = [
+            "--folder", str(nodes.folder), "--steps", str(nodes.folder / LAST_STEP),
+            "--every", str(EVERY), "--pace", str(PACE), "--seed", str(seed),
+        ]  # fmt: skip
 
     def begin(self) -> None:
         """Start the job."""
@@ -104,14 +104,12 @@ class Elastic:
         return "\n".join(lines)
 
 
-def through_kills(
-    launcher: Launcher, nodes: Nodes, kills: int, seed: int, steps: int, ranks: int = 2
-) -> Elastic:
-    """Run a job, kill and start its nodes as the seed says, and tell what came of it.
+def through_kills(launcher: Launcher, nodes: Nodes, kills: int, seed: int, steps: int) -> Elastic:
+    """Run a job on two ranks, kill and start its nodes as the seed says, and tell what came of it.
 
-    steps: of the job at least; it goes on until the last node that was killed is back. ranks: of
-    all nodes together. Raises ValueError for fewer kills than none, JobFailed where the job ends
-    early, or is not done in time.
+    steps: of the job at least; it goes on until the last node that was killed is back. Raises
+    ValueError for fewer kills than none, JobFailed where the job ends early, or is not done in
+    time.
     """
     if kills < 0:
         raise ValueError(f"A job is killed 0 times or more, not {kills}.")
@@ -121,10 +119,16 @@ def through_kills(
 
     def wait_for(count: int, on: int = 1) -> None:
         """For steps beyond the last kill's, on so many ranks."""
-        nodes.until(lambda: gained(notes, killed[-1], on) >= count)
+
+        def gained() -> int:
+            last = killed[-1]
+            later = (each for each in notes.look() if each.at > last.at and each.ranks >= on)
+            return len({each.step for each in later if each.step > last.step})
+
+        nodes.until(lambda: gained() >= count)
 
     for _ in range(kills):
-        wait_for(chance.randint(*GAPS), on=1 if launcher.alone else ranks)
+        wait_for(chance.randint(*GAPS), on=1 if launcher.alone else 2)
         time.sleep(chance.uniform(0, WITHIN))  # in the middle of anything
         name = chance.choice(launcher.names)
         launcher.kill(name)
@@ -133,23 +137,16 @@ def through_kills(
         killed.append(Kill(name, notes.furthest, at))
         wait_for(chance.choice([0, chance.randint(1, AWAY)]))
         launcher.again(name)
-    wait_for(TAIL, on=ranks)
+    wait_for(TAIL, on=2)
     end = max(steps, notes.furthest + AHEAD)
     write_at_once(nodes.folder / LAST_STEP, str(end))
-    nodes.until(lambda: notes.look() is not None and notes.furthest >= end)
+    nodes.until(lambda: bool(notes.look()) and notes.furthest >= end)
     nodes.finish(launcher.ending)
     seconds = time.time() - nodes.began
     from helpers.engine.run import run
 
     calm = run(on_ranks, notes.furthest, seed, ranks=1, device="cpu", show=False)[0]
     return told(launcher.name, notes.steps, killed[1:], calm, seconds, nodes.typed)
-
-
-def gained(notes: Notes, kill: Kill, ranks: int) -> int:
-    """Steps further than the job had been at a kill that were taken since, on so many ranks."""
-    notes.look()
-    later = (each for each in notes.steps if each.at > kill.at and each.ranks >= ranks)
-    return len({each.step for each in later if each.step > kill.step})
 
 
 def write_at_once(path: Path, text: str) -> None:
@@ -172,20 +169,19 @@ def told(
     # Where ranks went on from is not a step of theirs, unless nobody was left to note that step.
     final = {each.step: each for each in [*(notes[i] for i in begins), *taken]}
     in_order = [final[step] for step in sorted(final) if step]
+    further = [
+        min(each.at for each in notes if each.at > kill.at and each.step > kill.step)
+        for kill in killed
+    ]
     return Elastic(
         launcher=launcher,
         losses=[each.loss for each in in_order],
         undisturbed=list(undisturbed),
         ranks=[each.ranks for each in in_order],
         kills=list(killed),
-        lost=[round(regained(notes, kill) - kill.at, 3) for kill in killed],
+        lost=[at - kill.at for at, kill in zip(further, killed, strict=True)],
         restarts=len(begins) - 1,
         redone=len(taken) - len({each.step for each in taken}),
-        seconds=round(seconds, 3),
+        seconds=seconds,
         commands=list(commands),
     )
-
-
-def regained(notes: Sequence[Step], kill: Kill) -> float:
-    """When the job was further than it had been when the node was killed."""
-    return min(each.at for each in notes if each.at > kill.at and each.step > kill.step)

@@ -115,19 +115,15 @@ class Nodes:
         ends = [f"{name} wrote last:\n{last_lines(self.output(name))}" for name in self.guards]
         return JobFailed("\n\n".join([f"{why}.", *ends]))
 
-    def close(self) -> None:
-        """Kill all nodes, and wait until they and their folder are gone."""
-        for end in self._tie:
-            os.close(end)
-        for guard in self.guards.values():
-            guard.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        for end in self._tie:  # kills all nodes
+            os.close(end)
+        for guard in self.guards.values():
+            guard.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def kill_tree(pid: int) -> None:

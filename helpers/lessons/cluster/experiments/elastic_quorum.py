@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 import torch
 from torch.nn.functional import cross_entropy
 
 from helpers.engine.cluster.place import free_ports
-from helpers.engine.errors import RunError
 from helpers.lessons.cluster.experiments.elastic_job import GAPS, TAIL, WITHIN, write_at_once
 from helpers.lessons.cluster.experiments.elastic_nodes import Command, Nodes
 from helpers.lessons.cluster.experiments.elastic_training import Notes, Step
 from helpers.lessons.data_parallel.experiments.digits import CLASSES, PIXELS, digits
 from helpers.lessons.data_parallel.experiments.models import mlp
 
-REPLICAS = ("replica-0", "replica-1")
-SURVIVOR, VICTIM = REPLICAS
+REPLICAS = ("replica-0", "replica-1")  # the one that survives, and the one that is killed
 EVERY, PACE = 5, 0.02  # steps from one average to the next; seconds of rest a step
 SYNCS_AHEAD = 4
 LAST_SYNC = "last-sync"  # a file in the nodes' folder
-
-
-class NoTorchft(RunError):
-    """torchft is not installed here; the report says what to do."""
 
 
 class Lost(NamedTuple):
@@ -61,7 +54,6 @@ class Quorum:
     equal: bool
     loss: float
     seconds: float
-    commands: list[str] = field(repr=False)
 
     @property
     def longest_gap(self) -> float:
@@ -86,13 +78,6 @@ class Quorum:
         return "\n".join(lines)
 
 
-def missing() -> str | None:
-    """Why there can be no quorum here, in a sentence; None where torchft is installed."""
-    if importlib.util.find_spec("torchft") is None:
-        return "torchft is not installed: `pip install torchft==0.2.0` in the course's environment."
-    return None
-
-
 def with_quorum(kills: int = 1, seed: int = 0, syncs: int = 40) -> Quorum:
     """Train on two replicas by local steps, and kill one of them with SIGKILL at random moments.
 
@@ -100,14 +85,9 @@ def with_quorum(kills: int = 1, seed: int = 0, syncs: int = 40) -> Quorum:
     drawn from the seed, once both are at work. syncs: averages of the weights, or more until the
     replica is back.
 
-    Raises NoTorchft where it is not installed, ValueError for fewer kills than none, JobFailed with
-    the ends of the logs where a replica ends that was not killed, or all is not done in time.
-    Whatever happens, nothing is left behind.
+    Raises JobFailed with the ends of the logs where a replica ends that was not killed, or all is
+    not done in time. Whatever happens, nothing is left behind.
     """
-    if why := missing():
-        raise NoTorchft(why)
-    if kills < 0:
-        raise ValueError(f"A replica is killed 0 times or more, not {kills}.")
     with Nodes() as nodes:
         chance, killed = random.Random(seed), list[float]()
         notes, others = (Notes(nodes.folder / f"{name}.jsonl") for name in REPLICAS)
@@ -115,7 +95,7 @@ def with_quorum(kills: int = 1, seed: int = 0, syncs: int = 40) -> Quorum:
         def wait_for(count: int) -> None:
             """For steps of both together, as the survivor saw it, since the last kill."""
             last = killed[-1] if killed else None
-            nodes.until(lambda: notes.look() is not None and together(notes.steps, last) >= count)
+            nodes.until(lambda: together(notes.look(), last) >= count)
 
         port = free_ports(1)[0]
         start_lighthouse(nodes, port)
@@ -125,15 +105,17 @@ def with_quorum(kills: int = 1, seed: int = 0, syncs: int = 40) -> Quorum:
             # A replica that is killed in its first steps was never there.
             wait_for(chance.randint(*GAPS))
             time.sleep(chance.uniform(0, WITHIN))
-            nodes.kill(VICTIM)
+            nodes.kill(REPLICAS[1])
             killed.append(time.time())
             start_replica(nodes, 1, port)
         wait_for(TAIL)
-        others.look()
-        write_at_once(nodes.folder / LAST_SYNC, str(max(syncs, still_ahead(notes, others))))
+        # An average that neither has come to. Where the other begins first, it averages alone, and
+        # the survivor then goes on with its count.
+        before = sum(each.at < notes.steps[0].at for each in others.look())
+        ahead = (len(notes.steps) + before) // EVERY + SYNCS_AHEAD
+        write_at_once(nodes.folder / LAST_SYNC, str(max(syncs, ahead)))
         nodes.finish(REPLICAS)
-        notes.look()
-        return told(nodes, notes.steps, killed)
+        return told(nodes, notes.look(), killed)
 
 
 def start_lighthouse(nodes: Nodes, port: int) -> None:
@@ -155,18 +137,32 @@ def start_replica(nodes: Nodes, number: int, port: int) -> None:
     nodes.start(REPLICAS[number], Command(words, {"RUST_LOG": "warn"}))
 
 
-def still_ahead(survivor: Notes, other: Notes) -> int:
-    """An average that neither replica has come to.
+def together(steps: Sequence[Step], killed: float | None) -> int:
+    """The survivor's last steps with the other replica. killed: when that last was, or None.
 
-    Where the other begins first, it averages alone, and the survivor then goes on with its count.
+    It hears of a death, and of who is new, at its next average: steps before that do not count.
     """
-    before = sum(each.at < survivor.steps[0].at for each in other.steps)
-    return (len(survivor.steps) + before) // EVERY + SYNCS_AHEAD
+    steps = [each for each in steps if killed is None or each.at > killed]
+    both = [each.ranks == len(REPLICAS) for each in steps]
+    if killed is not None and all(both):
+        return 0
+    return sum(takewhile(bool, reversed(both)))
+
+
+def lost(steps: Sequence[Step], at: float) -> Lost:
+    """How the survivor lived a kill. at: when it was, seconds of `time.time()`."""
+    before = [each for each in steps if each.at <= at]
+    after = [each for each in steps if each.at > at]
+    fewer = next(i for i, each in enumerate(after) if each.ranks < len(REPLICAS))
+    alone = next(i for i, each in enumerate(after[fewer:]) if each.ranks == len(REPLICAS))
+    until = after[: fewer + alone + 1]
+    gap = max(b.at - a.at for a, b in pairwise([before[-1], *until]))
+    return Lost(gap, until[-1].at - at, alone)
 
 
 def told(nodes: Nodes, steps: Sequence[Step], killed: Sequence[float]) -> Quorum:
     """What came of it, from the survivor's notes and both replicas' weights."""
-    states = [torch.load(nodes.folder / f"{name}.pt") for name in REPLICAS]
+    one, other = (torch.load(nodes.folder / f"{name}.pt") for name in REPLICAS)
     kills = [lost(steps, at) for at in killed]
     away = [(at, at + kill.back) for at, kill in zip(killed, kills, strict=True)]
     calm = [
@@ -178,40 +174,11 @@ def told(nodes: Nodes, steps: Sequence[Step], killed: Sequence[float]) -> Quorum
         steps=len(steps),
         whole=[each.step for each in steps] == list(range(1, len(steps) + 1)),
         kills=kills,
-        calm_gap=round(max(calm, default=0.0), 3),
-        equal=all(torch.equal(states[0][key], states[1][key]) for key in states[0]),
-        loss=loss_of(states[0]),
-        seconds=round(time.time() - nodes.began, 3),
-        commands=nodes.typed,
+        calm_gap=max(calm, default=0.0),
+        equal=all(torch.equal(one[key], other[key]) for key in one),
+        loss=loss_of(one),
+        seconds=time.time() - nodes.began,
     )
-
-
-def together(steps: Sequence[Step], killed: float | None) -> int:
-    """The survivor's last steps with the other replica. killed: when that last was, or None.
-
-    It hears of a death, and of who is new, at its next average: steps before that do not count.
-    """
-    if killed is not None:
-        steps = [each for each in steps if each.at > killed]
-        if all(each.ranks == len(REPLICAS) for each in steps):
-            return 0
-    count = 0
-    for each in reversed(steps):
-        if each.ranks < len(REPLICAS):
-            break
-        count += 1
-    return count
-
-
-def lost(steps: Sequence[Step], at: float) -> Lost:
-    """How the survivor lived a kill. at: when it was, seconds of `time.time()`."""
-    before = [each for each in steps if each.at <= at]
-    after = [each for each in steps if each.at > at]
-    fewer = next(i for i, each in enumerate(after) if each.ranks < len(REPLICAS))
-    alone = next(i for i, each in enumerate(after[fewer:]) if each.ranks == len(REPLICAS))
-    until = after[: fewer + alone + 1]
-    gap = max(b.at - a.at for a, b in pairwise([before[-1], *until]))
-    return Lost(round(gap, 3), round(until[-1].at - at, 3), alone)
 
 
 def loss_of(state: dict[str, torch.Tensor]) -> float:

@@ -129,10 +129,9 @@ class Notes:
         self.lines, self.steps = notes.Lines(path), list[Step]()
 
     def look(self) -> list[Step]:
-        """What is new since the last look."""
-        new = [Step(**told) for told in self.lines.look()]
-        self.steps += new
-        return new
+        """Read what is new; all steps so far."""
+        self.steps += [Step(**told) for told in self.lines.look()]
+        return self.steps
 
     @property
     def furthest(self) -> int:

@@ -55,71 +55,70 @@ def published_shares(
     interval: Interval, effective: Share, seed: int = SEED
 ) -> list[PublishedShare]:
     """Published shares of effective time beside the formula's and the clock's; Llama 3's first."""
-    from helpers.lessons.cluster.algorithms.quorum import quorum_share
+
+    def everybody(name: str, job: Job, percent: float, assumed: str) -> PublishedShare:
+        seconds = chosen_for(job, interval)
+        expected = expected_share(job, seconds, effective)
+        clock = float(share(job, seconds, luck(FAILURES, seed)))
+        return PublishedShare(name, job.gpus, percent / 100, expected, clock, assumed)
+
+    def a_group(
+        name: str, job: Job, percent: float, failures: Luck, assumed: str
+    ) -> PublishedShare:
+        on_clock = quorum(job, failures)
+        return PublishedShare(name, job.gpus, percent / 100, by_quorum(job), on_clock, assumed)
 
     job = llama()
-    seconds = chosen_for(job, interval)
-    first = PublishedShare(
+    first = everybody(
         "Llama 3, everybody restarts",
-        job.gpus,
-        load("llama3_2024_interruptions").data["effective_pct"] / 100,
-        expected_share(job, seconds, effective),
-        float(share(job, seconds, luck(FAILURES, seed))),
-        f"saves of {job.save:.2g} s, complete {job.behind:.0f} s later, every {seconds:.0f} s; "
-        f"restarts of {job.restart / 60:.1f} min",
-        at_least=True,
+        job,
+        load("llama3_2024_interruptions").data["effective_pct"],
+        f"saves of {job.save:.2g} s, complete {job.behind:.0f} s later, every "
+        f"{chosen_for(job, interval):.0f} s; restarts of {job.restart / 60:.1f} min",
     )
     data = load("torchft_llama_runs").data
     groups, every = data["groups"], data["every_s"]
     away = (groups - data["took_part"]) * every
     torchft = Job(every / 3600 * data["gpus"], data["gpus"], 0.0, away, 0.0, groups, data["step_s"])
     regular = Luck(np.ones(data["failures"]), luck(data["failures"], seed).places)
-    second = PublishedShare(
-        "torchft, one group of 30 restarts",
-        torchft.gpus,
-        data["effective_pct"] / 100,
-        quorum_share(groups, away, torchft.stall, torchft.mtbf),
-        quorum(torchft, regular),
-        f"a failure every {every} s, on the clock regularly, as there, takes the step that it "
-        f"comes in, {data['step_s']} s, from all, and {away:.0f} s from its group: so that "
-        f"{data['took_part']} take part",
-    )
-    return [first, second, *_on_100_000(interval, effective, seed)]
+    # Salpekar et al. (2026), of which the time between failures is known second-hand alone.
+    many, large = load("ft_hsdp_100k").data, settings()["100 000 GPUs"]
+    few = in_groups(large, 60.0 * many["replicas"]["stall_min"])
+    minutes = f"a failure every {BETWEEN_100K / 60:.0f} min"
+    return [
+        first._replace(at_least=True),
+        a_group(
+            "torchft, one group of 30 restarts",
+            torchft,
+            data["effective_pct"],
+            regular,
+            f"a failure every {every} s, on the clock regularly, as there, takes the step that it "
+            f"comes in, {data['step_s']} s, from all, and {away:.0f} s from its group: so that "
+            f"{data['took_part']} take part",
+        ),
+        everybody(
+            "100 000 GPUs, everybody restarts",
+            large,
+            many["restart"]["effective_pct"],
+            f"{minutes}, saves of {large.save:.0f} s, for which all wait, restarts of "
+            f"{large.restart / 60:.0f} min",
+        ),
+        a_group(
+            "100 000 GPUs, one replica restarts",
+            few,
+            many["replicas"]["effective_pct"],
+            luck(5000, seed),
+            f"{minutes} stops all for {few.stall / 60:.0f} min and its group of {GROUP} for "
+            f"{few.restart / 60:.0f}",
+        ),
+    ]
 
 
-def _on_100_000(
-    interval: Interval, effective: Share, seed: int
-) -> tuple[PublishedShare, PublishedShare]:
-    """Salpekar et al. (2026): everybody restarts, and one replica does.
-
-    Here the time between failures is known second-hand alone.
-    """
+def by_quorum(job: Job) -> float:
+    """The expected share where only the group with the failed GPU restarts."""
     from helpers.lessons.cluster.algorithms.quorum import quorum_share
 
-    data = load("ft_hsdp_100k").data
-    job = settings()[4].job
-    seconds = chosen_for(job, interval)
-    few = in_groups(job, 60.0 * data["replicas"]["stall_min"])
-    assumed = f"a failure every {BETWEEN_100K / 60:.0f} min, saves of {job.save:.0f} s"
-    return (
-        PublishedShare(
-            "100 000 GPUs, everybody restarts",
-            job.gpus,
-            data["restart"]["effective_pct"] / 100,
-            expected_share(job, seconds, effective),
-            float(share(job, seconds, luck(FAILURES, seed))),
-            f"{assumed}, for which all wait, restarts of {job.restart / 60:.0f} min",
-        ),
-        PublishedShare(
-            "100 000 GPUs, one replica restarts",
-            job.gpus,
-            data["replicas"]["effective_pct"] / 100,
-            quorum_share(few.groups, few.restart, few.stall, few.mtbf),
-            quorum(few, luck(5000, seed)),
-            f"a failure every {BETWEEN_100K / 60:.0f} min stops all for {few.stall / 60:.0f} min "
-            f"and its group of {GROUP} for {few.restart / 60:.0f}",
-        ),
-    )
+    return quorum_share(job.groups, job.restart, job.stall, job.mtbf)
 
 
 def shares_by_gpus(
@@ -131,30 +130,21 @@ def shares_by_gpus(
     so rarely that it does not count. By the formulas, or on the clock. Raises ValueError where
     there are fewer than two groups.
     """
-    from helpers.lessons.cluster.algorithms.quorum import quorum_share
-
     if min(gpus) < 2 * GROUP:
         raise ValueError(f"A quorum has two groups of {GROUP} or more, not {min(gpus)} GPUs.")
-    goes_on = llama()
-    found: dict[str, list[float]] = {}
-    for name, job in (
-        ("everybody restarts, all wait for saves", waits_for_saves(goes_on)),
-        ("everybody restarts, saved behind training", goes_on),
-    ):
-        jobs = [job.on(each) for each in gpus]
-        chosen = [chosen_for(each, interval) for each in jobs]
-        failures = luck(FAILURES // 3, SEED)
-        found[name] = [
-            float(share(each, seconds, failures))
-            if clock
-            else expected_share(each, seconds, effective)
-            for each, seconds in zip(jobs, chosen, strict=True)
-        ]
-    few = [in_groups(goes_on.on(each)) for each in gpus]
-    found[f"the group of {GROUP} restarts"] = [
-        quorum(each, luck(FAILURES // 20, SEED))
-        if clock
-        else quorum_share(each.groups, each.restart, each.stall, each.mtbf)
-        for each in few
-    ]
-    return found
+
+    def everybody(job: Job) -> float:
+        seconds = chosen_for(job, interval)
+        if clock:
+            return float(share(job, seconds, luck(FAILURES // 3, SEED)))
+        return expected_share(job, seconds, effective)
+
+    def a_group(job: Job) -> float:
+        return quorum(job, luck(FAILURES // 20, SEED)) if clock else by_quorum(job)
+
+    jobs = [llama().on(each) for each in gpus]
+    return {
+        "everybody restarts, all wait for saves": [everybody(waits_for_saves(j)) for j in jobs],
+        "everybody restarts, saved behind training": [everybody(job) for job in jobs],
+        f"the group of {GROUP} restarts": [a_group(in_groups(job)) for job in jobs],
+    }

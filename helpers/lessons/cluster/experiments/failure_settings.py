@@ -1,8 +1,8 @@
 """How often to save, in six settings of published rates: the formula beside the clock.
 
 Rates of failure are published, times of saves and restarts rarely with them. So these come from
-whoever prints them for a job of that kind, and each setting says where from. What is assumed for
-Llama 3, of which Meta prints neither save, restart nor interval:
+whoever prints them for a job of that kind, and beside each setting stands where from. What is
+assumed for Llama 3, of which Meta prints neither save, restart nor interval:
 
 - 419 unexpected interruptions in 54 days on 16 384 GPUs: one every 3.1 hours, at random. The 47
   planned ones are left out; as failures of their own they would take 0.8 points more.
@@ -74,48 +74,28 @@ def in_groups(job: Job, stall: float = 180.0) -> Job:
     return replace(job, groups=max(1, job.gpus // GROUP), stall=stall)
 
 
-class Setting(NamedTuple):
-    """A job to choose an interval for, and where its numbers come from."""
-
-    name: str
-    job: Job
-    source: str
-
-
-def settings() -> list[Setting]:
-    """Six jobs, from one that hardly fails to one that hardly gets on."""
-    waits, opt = waits_for_saves(llama()), load("opt175b_restarts").data
+def settings() -> dict[str, Job]:
+    """Six jobs by name, from one that hardly fails to one that hardly gets on."""
+    waits = waits_for_saves(llama())
+    opt, many = load("opt175b_restarts").data, load("ft_hsdp_100k").data
     opt_hours = opt["months"] * MONTH / 3600 * opt["gpus"] / (opt["by_hand"] + opt["automatic"])
     cluster = load("kokolis2025_clusters").data
     slow = 60.0 * cluster["save_min"], 60.0 * cluster["restart_min"][1]
-    many = load("ft_hsdp_100k").data
-    return [
-        Setting(
-            "one machine, 8 GPUs",
-            Job(llama_gpu_hours(), 8, *slow),
-            "Llama 3's rate; save and restart of Kokolis et al.",
-        ),
-        Setting("Daly's, a failure a day", _daly(1440), "Daly (2006), figure 3"),
-        Setting(
-            "OPT-175B, 992 GPUs",
-            Job(opt_hours, opt["gpus"], *slow),
-            "105 restarts in 2 months; save and restart of Kokolis et al.",
-        ),
-        Setting(
-            "Llama 3, 16 384 GPUs", waits, "its rate; all wait for ByteCheckpoint's save, 51 s"
-        ),
-        Setting(
-            "100 000 GPUs",
-            Job(
-                BETWEEN_100K / 3600 * many["gpus"],
-                many["gpus"],
-                waits.save,
-                60.0 * many["restart"]["stall_min"],
-            ),
-            "a failure every 18 minutes; restart of Salpekar et al.; save as above",
-        ),
-        Setting("Daly's, four failures an hour", _daly(15), "Daly (2006), figure 5"),
-    ]
+    gpus, stall = many["gpus"], 60.0 * many["restart"]["stall_min"]
+    return {
+        # Llama 3's rate; save and restart of Kokolis et al.
+        "one machine, 8 GPUs": Job(llama_gpu_hours(), 8, *slow),
+        # Daly (2006), figure 3
+        "Daly's, a failure a day": _daly(1440),
+        # 105 restarts in 2 months; save and restart of Kokolis et al.
+        "OPT-175B, 992 GPUs": Job(opt_hours, opt["gpus"], *slow),
+        # its rate; all wait for ByteCheckpoint's save, 51 s
+        "Llama 3, 16 384 GPUs": waits,
+        # a failure every 18 minutes; restart of Salpekar et al.; save as above
+        "100 000 GPUs": Job(BETWEEN_100K / 3600 * gpus, gpus, waits.save, stall),
+        # Daly (2006), figure 5
+        "Daly's, four failures an hour": _daly(15),
+    }
 
 
 def _daly(minutes: float) -> Job:
@@ -123,13 +103,14 @@ def _daly(minutes: float) -> Job:
 
 
 class Compared(NamedTuple):
-    """A setting's interval by the formula beside the best one on the clock, in seconds.
+    """A job's interval by the formula beside the best one on the clock, in seconds.
 
     young: Young's first approximation. best: the mean over the seeds. share: on the clock with the
     formula's interval, and most: with the best one.
     """
 
-    setting: Setting
+    name: str
+    job: Job
     formula: float
     young: float
     best: float
@@ -148,27 +129,17 @@ class Compared(NamedTuple):
         return (self.most - self.share) / (1 - self.most)
 
 
-def compare(interval: Interval, failures: int = FAILURES) -> list[Compared]:
-    """The formula's interval and the best one on the clock, for each of the `settings`.
-
-    failures: that each run of the clock has, with another luck for each seed.
-    """
+def compare(interval: Interval) -> list[Compared]:
+    """The formula's interval and the best one on the clock, for each of the `settings`: three runs
+    of the clock, each with another luck."""
     found = []
-    lucks = [luck(failures, seed) for seed in SEEDS]
-    for setting in settings():
-        job = setting.job
+    lucks = [luck(FAILURES, seed) for seed in SEEDS]
+    for name, job in settings().items():
         chosen = float(interval(job.save, job.restart, job.gpu_hours, job.gpus))
-        tops = [best_on_clock(job, each) for each in lucks]
-        found.append(
-            Compared(
-                setting,
-                chosen,
-                math.sqrt(2 * job.save * job.mtbf),
-                float(np.mean([top[0] for top in tops])),
-                float(np.mean([share(job, chosen, each) for each in lucks])),
-                float(np.mean([top[1] for top in tops])),
-            )
-        )
+        best, most = np.mean([best_on_clock(job, each) for each in lucks], axis=0).tolist()
+        there = float(np.mean([share(job, chosen, each) for each in lucks]))
+        young = math.sqrt(2 * job.save * job.mtbf)
+        found.append(Compared(name, job, chosen, young, best, there, most))
     return found
 
 

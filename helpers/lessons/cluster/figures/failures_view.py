@@ -61,9 +61,9 @@ def compared_table(rows: Sequence[Compared], caption: str = "") -> Table:
          "time lost", "of it too much"],
         [
             [
-                row.setting.name,
-                said(row.setting.job.mtbf),
-                said(row.setting.job.save),
+                row.name,
+                said(row.job.mtbf),
+                said(row.job.save),
                 said(row.young),
                 said(row.formula),
                 said(row.best),

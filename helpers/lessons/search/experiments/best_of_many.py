@@ -29,8 +29,8 @@ class Chosen(NamedTuple):
 
 def chosen(
     right: Sequence[Sequence[bool]] | np.ndarray,
-    counts: Sequence[int] = (1, 2, 4, 8, 16, 32),
-    rows: int = 100,
+    counts: Sequence[int],
+    rows: int,
     draws: int = 400,
     seed: int = 0,
 ) -> list[Chosen]:
@@ -49,19 +49,18 @@ def chosen(
             f"{held - 1} rows."
         )
     drawn = np.random.default_rng(seed)
-    scores = np.empty((len(counts), draws, 2))
-    for draw in range(draws):
+    scores = np.empty((draws, len(counts), 2))
+    for draw in scores:
         order = drawn.permutation(held)
         mine, others = table[:, order[:rows]].mean(1), table[:, order[rows:]].mean(1)
         among = drawn.permutation(trials)
-        for place, count in enumerate(counts):
-            best = among[np.argmax(mine[among[:count]])]
-            scores[place, draw] = mine[best], others[best]
-    means = scores.mean(axis=1).tolist()
+        best = [among[np.argmax(mine[among[:count]])] for count in counts]
+        draw[:] = np.stack([mine[best], others[best]], axis=1)
+    means = scores.mean(axis=0).tolist()
     return [Chosen(count, *each) for count, each in zip(counts, means, strict=True)]
 
 
-def alike(trials: int, rows: int, accuracy: float = 0.95, seed: int = 0) -> np.ndarray:
+def alike(trials: int, rows: int, accuracy: float, seed: int = 0) -> np.ndarray:
     """Trials that are all equally good, each right on a row by its own chance: (trials, rows).
 
     Here whatever the best of many seems to have gained is luck.

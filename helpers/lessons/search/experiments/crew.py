@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from helpers.engine.errors import death
 from helpers.engine.family import die_with_parent
 from helpers.engine.wire import Pickler
 from helpers.lessons.search.algorithms.rungs import Job
@@ -46,28 +47,21 @@ class Worker:
             self.line.send_bytes(packed((job, state)))
 
     def take(self) -> Any:
-        """What has come: a loss and a state, or a `Failure`. Raises OSError where it has gone."""
+        """What has come: a loss and a state, or a text, what training raised and where. Raises
+        OSError where it has gone."""
         try:
             return pickle.loads(self.line.recv_bytes())
         except EOFError:
             raise ConnectionResetError from None
 
     def end(self) -> str:
-        """End it, if it has not ended yet; how it ended, in words."""
+        """End it, if it has not ended yet; how it ended, such as "was killed by signal 9"."""
         self.process.kill()
         self.process.join()
         code = self.process.exitcode
         self.process.close()
         self.line.close()
-        return ended(code or 0)
-
-
-class Failure:
-    """What training raised. line: the exception; trace: where it came from."""
-
-    def __init__(self, error: Exception) -> None:
-        self.line = f"{type(error).__name__}: {error}"
-        self.trace = "".join(traceback.format_exception(error))
+        return death(code or 0)
 
 
 def be_worker(line: Connection, packed_train: bytes) -> None:
@@ -84,7 +78,8 @@ def be_worker(line: Connection, packed_train: bytes) -> None:
                 loss, state = train(*pickle.loads(message))
                 answer = packed((float(loss), state))
             except Exception as error:
-                answer = pickle.dumps(Failure(error))
+                trace = "".join(traceback.format_exception(error))
+                answer = pickle.dumps(f"{type(error).__name__}: {error}\n\n{trace}")
             line.send_bytes(answer)
 
 
@@ -93,10 +88,3 @@ def packed(value: Any) -> bytes:
     stream = io.BytesIO()
     Pickler(stream, protocol=5).dump(value)
     return stream.getvalue()
-
-
-def ended(code: int) -> str:
-    """How a process ended, in words."""
-    if code >= 0:
-        return f"ended by itself with exit code {code}"
-    return f"killed by {signal.Signals(-code).name}"

@@ -92,14 +92,10 @@ def in_one_graph(members: Sequence[Member], x: np.ndarray) -> Voted:
         with v1.Session(graph=graph) as session:
             values = session.run([*votes, mean], {rows: x}, options=asked, run_metadata=told)
     *each, middle = values
-    names = [vote.op.name for vote in votes] + [mean.op.name]
-    return Voted(np.stack(each), middle, placed(told, names))
-
-
-def placed(told: Any, names: Sequence[str]) -> list[str]:
-    """On which device each op ran, by the graphs that a run was cut into."""
+    # On which device each op ran, by the graphs that the run was cut into.
     where = {node.name: node.device for part in told.partition_graphs for node in part.node}
-    return [where.get(name, "").rpartition("/task:0")[2] for name in names]
+    placed = [where[op.op.name].rpartition("/task:0")[2] for op in (*votes, mean)]
+    return Voted(np.stack(each), middle, placed)
 
 
 # --- in torch -------------------------------------------------------------------------------------
@@ -141,22 +137,23 @@ class Beside(NamedTuple):
 
 def sentence(accuracy: float, beside: Sequence[Beside], rows: int) -> str:
     """What came out, in words: also where the ensemble does not win."""
-    limit = LIMIT / len(beside)
+    sure = [each for each in beside if each.p_value < LIMIT / len(beside)]
+    better = [each.name for each in sure if each.accuracy < accuracy]
+    worse = [each.name for each in sure if each.accuracy > accuracy]
+    rest = [each.name for each in beside if each.name not in better]
     best = max(beside, key=lambda each: each.accuracy)
-    surer = [each.name for each in beside if each.p_value < limit and each.accuracy < accuracy]
-    worse = [each.name for each in beside if each.p_value < limit and each.accuracy > accuracy]
-    said = (
-        f"The ensemble names {100 * accuracy:.1f} % of {rows} test rows rightly, its best member "
-        f"({best.name}) {100 * best.accuracy:.1f} %. "
-    )
-    if len(surer) == len(beside):
-        return said + "It is better than each member, beyond what chance would do."
-    if worse:
-        return said + f"It is worse than {' and '.join(worse)}, beyond what chance would do."
-    if surer:
-        rest = [each.name for each in beside if each.name not in surer]
-        return said + (
-            f"It is better than {' and '.join(surer)} beyond what chance would do; against "
+    if not rest:
+        verdict = "It is better than each member, beyond what chance would do."
+    elif worse:
+        verdict = f"It is worse than {' and '.join(worse)}, beyond what chance would do."
+    elif better:
+        verdict = (
+            f"It is better than {' and '.join(better)} beyond what chance would do; against "
             f"{' and '.join(rest)} these rows do not decide."
         )
-    return said + "Against no member do these rows decide: so small a difference may be chance."
+    else:
+        verdict = "Against no member do these rows decide: so small a difference may be chance."
+    return (
+        f"The ensemble names {100 * accuracy:.1f} % of {rows} test rows rightly, its best member "
+        f"({best.name}) {100 * best.accuracy:.1f} %. {verdict}"
+    )

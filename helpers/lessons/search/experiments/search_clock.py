@@ -12,13 +12,19 @@ from helpers.lessons.search.algorithms.rungs import Job
 
 
 class Search(Protocol):
-    """What `SuccessiveHalving` and `Asha` are."""
+    """What `SuccessiveHalving` and `Asha` are. losses: of each rung, by trial."""
+
+    losses: list[dict[int, float]]
+    resources: list[int]
 
     def next(self) -> Job | None:
         """What a free worker is to do."""
 
     def report(self, job: Job, loss: float) -> None:
         """A job's loss is known."""
+
+    def give_up(self, job: Job) -> None:
+        """A job's worker is gone."""
 
     def done(self) -> bool:
         """Whether nothing is left."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from click.testing import CliRunner
+
 from helpers.engine.comm import Comm
 from helpers.lessons.search.experiments import search_client, search_server
 
 SCRIPT = "cluster/search_client.py"
+SECONDS = 120.0
 
 
 class Client(NamedTuple):
@@ -39,10 +40,7 @@ class Client(NamedTuple):
 
 
 def run_clients(
-    clients: Sequence[Client],
-    servers: int = 2,
-    at_once: bool = True,
-    timeout: float = 120.0,
+    clients: Sequence[Client], servers: int = 2, at_once: bool = True
 ) -> list[dict[str, Any]]:
     """Start servers, run clients on them, and collect what each prints; nothing is left behind.
 
@@ -51,7 +49,7 @@ def run_clients(
     "command" it was; of one that failed, {"error": its sentence}.
 
     Raises ValueError where a client names a server that there is not, and what `helpers.run`
-    raises: RunTimeout after so many seconds.
+    raises: RunTimeout after two minutes.
     """
     from helpers.engine.run import run
 
@@ -59,16 +57,14 @@ def run_clients(
         raise ValueError(f"Clients run on servers 0 to {servers - 1}; there is 1 client or more.")
     lanes = [[each] for each in clients] if at_once else [list(clients)]
     found = run(
-        be_part, lanes, servers, timeout, ranks=len(lanes) + servers,
-        framework="tensorflow", device="cpu", timeout=timeout, show=False,
+        be_part, lanes, servers, ranks=len(lanes) + servers,
+        framework="tensorflow", device="cpu", timeout=SECONDS, show=False,
         names=[f"client {i}" for i in range(len(lanes))] + [f"server {i}" for i in range(servers)],
     )  # fmt: skip
     return [result for lane in found[: len(lanes)] for result in lane]
 
 
-def be_part(
-    comm: Comm, lanes: list[list[Client]], servers: int, timeout: float
-) -> list[dict[str, Any]]:
+def be_part(comm: Comm, lanes: list[list[Client]], servers: int) -> list[dict[str, Any]]:
     """Each process: the last ones are servers, which stay until all is over; the others clients."""
     addresses = json.loads(os.environ["TF_CONFIG"])["cluster"]["worker"][-servers:]
     if comm.rank >= len(lanes):
@@ -76,7 +72,7 @@ def be_part(
         return []
     found = []
     for client in lanes[comm.rank]:
-        patience = ["--timeout", str(timeout)]  # other clients start at the same time
+        patience = ["--timeout", str(SECONDS)]  # other clients start at the same time
         result = in_this([*client.arguments(addresses), *patience])
         found.append(result | {"command": client.command(addresses)})
     return found
@@ -88,12 +84,10 @@ kept: list[Any] = []
 
 def in_this(arguments: list[str]) -> dict[str, Any]:
     """The same program, called in this process: its JSON, or the sentence that says why not."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            search_client.main(arguments)
-        except SystemExit as error:
-            if error.code:
-                return {"error": err.getvalue().strip().splitlines()[-1].removeprefix("Error: ")}
-    result: dict[str, Any] = json.loads(out.getvalue().strip().splitlines()[-1])
+    found = CliRunner().invoke(search_client.main, arguments)
+    if isinstance(found.exception, SystemExit):
+        return {"error": found.output.strip().splitlines()[-1].removeprefix("Error: ")}
+    if found.exception:
+        raise found.exception
+    result: dict[str, Any] = json.loads(found.stdout.strip().splitlines()[-1])
     return result

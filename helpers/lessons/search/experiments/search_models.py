@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Range, 
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.algorithms.space import draw
 from helpers.lessons.search.algorithms.validation import folds
-from helpers.lessons.search.experiments.search_rows import parts
+from helpers.lessons.search.experiments.search_rows import Part, Parts, parts
 
 TRIALS, LEAST, MOST, FACTOR = 27, 20, 180, 3
 """A search of the lesson: rungs of 20, 60 and 180 steps; 27 trials, of which 9 and 3 go on."""
@@ -45,30 +45,10 @@ BATCH = 32
 _LARGE = 1_000_003
 
 
-class Rows(NamedTuple):
-    """x: (rows, 64), pixels from 0 to 1. y: (rows,), int64, 0 to 9."""
-
-    x: Tensor
-    y: Tensor
-
-    def of(self, chosen: Any) -> Rows:
-        """Some of the rows."""
-        index = torch.as_tensor(chosen)
-        return Rows(self.x[index], self.y[index])
-
-
-class Split(NamedTuple):
-    """Rows to train on, to choose by, and to judge the chosen one by: 1079, 359 and 359."""
-
-    train: Rows
-    valid: Rows
-    test: Rows
-
-
 @lru_cache(maxsize=8)
-def split(seed: int = 0) -> Split:
-    """The digits, shuffled by a seed and cut in three; no row is in two parts."""
-    return Split(*(Rows(*(torch.from_numpy(each) for each in part)) for part in parts(seed)))
+def split(seed: int = 0) -> Parts:
+    """The same rows in tensors."""
+    return Parts(*(Part(*map(torch.from_numpy, part)) for part in parts(seed)))
 
 
 class Models:
@@ -102,7 +82,7 @@ class Models:
         state = self.steps(job.trial, job.resource, data.train, state)
         return self.judged(job.trial, state, data.valid), state
 
-    def steps(self, trial: int, last: int, rows: Rows, state: Tensor | None = None) -> Tensor:
+    def steps(self, trial: int, last: int, rows: Part, state: Tensor | None = None) -> Tensor:
         """Train on some rows until `last` steps are done; the state then, as `train` gives it."""
         given = self.settings(trial)
         with one_thread():
@@ -147,7 +127,7 @@ class Models:
             vector_to_parameters(state[1:].clone(), network.parameters())
         return network
 
-    def judged(self, trial: int, state: Tensor, rows: Rows) -> float:
+    def judged(self, trial: int, state: Tensor, rows: Part) -> float:
         """A trained trial's mean cross-entropy over some rows, in nats; infinite if no number."""
         with one_thread(), torch.no_grad():
             loss = float(cross_entropy(self.network(trial, state)(rows.x), rows.y))
@@ -155,7 +135,7 @@ class Models:
 
     def right(self, trial: int, state: Tensor, part: str = "valid") -> list[bool]:
         """Whether a trained trial names each row of a part ("train", "valid", "test") rightly."""
-        rows: Rows = getattr(split(self.seed), part)
+        rows: Part = getattr(split(self.seed), part)
         with one_thread(), torch.no_grad():
             guesses = self.network(trial, state)(rows.x).argmax(1)
         return [bool(each) for each in guesses == rows.y]
@@ -173,7 +153,7 @@ class Models:
         The rows are those to train on and those to choose by; the test rows stay unseen.
         """
         data = split(self.seed)
-        rows = Rows(*(torch.cat(pair) for pair in zip(data.train, data.valid, strict=True)))
+        rows = Part(*(torch.cat(pair) for pair in zip(data.train, data.valid, strict=True)))
         found = []
         for train, held in folds(len(rows.y), count, self.seed):
             state = self.steps(trial, steps, rows.of(train))

@@ -10,12 +10,13 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from helpers.engine.comm import Comm
-from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Range, Uniform
+from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Range
 from helpers.lessons.search.algorithms.rungs import Job, rungs
 from helpers.lessons.search.experiments.search_models import (
     FACTOR,
@@ -113,21 +114,20 @@ def opened(path: str, setting: Setting, process: int = 0) -> Any:
 
 
 def work(comm: Comm, path: str, setting: Setting) -> tuple[float, float]:
-    """One process: ask for a trial, train it rung by rung, tell; until there are enough."""
-    study = opened(path, setting, comm.rank)
+    """One process: ask for a trial, train it rung by rung, tell; until there are enough.
+
+    All see the same trials before theirs in the journal.
+    """
+    study, failed = opened(path, setting, comm.rank), quiet().trial.TrialState.FAIL
     comm.barrier()
     begin = time.time()
-    while wanted(study, trial := study.ask(), setting.trials):
+    while True:
+        trial = study.ask()
+        before = [e for e in study.trials if e.number < trial.number and e.state != failed]
+        if len(before) >= setting.trials:  # one too many: nobody trains it
+            study.tell(trial, state=failed)
+            return begin, time.time()
         attempt(study, trial, setting)
-    study.tell(trial, state=quiet().trial.TrialState.FAIL)  # one too many: nobody trains it
-    return begin, time.time()
-
-
-def wanted(study: Any, trial: Any, trials: int) -> bool:
-    """Whether a trial is one of those asked for: all see the same ones before it in the journal."""
-    failed = quiet().trial.TrialState.FAIL
-    before = [each for each in study.trials if each.number < trial.number]
-    return sum(each.state != failed for each in before) < trials
 
 
 def attempt(study: Any, trial: Any, setting: Setting) -> None:
@@ -146,15 +146,13 @@ def attempt(study: Any, trial: Any, setting: Setting) -> None:
 
 def suggested(trial: Any, space: Mapping[str, Range]) -> Settings:
     """A trial's settings, asked of Optuna in the words that it has for each kind of range."""
-    found: Settings = {}
-    for name, span in sorted(space.items()):
+
+    def asked(name: str, span: Any) -> Any:
         if isinstance(span, Choice):
-            found[name] = trial.suggest_categorical(name, list(span.options))
-        else:
-            assert isinstance(span, Uniform | LogUniform)
-            log = isinstance(span, LogUniform)
-            found[name] = trial.suggest_float(name, span.low, span.high, log=log)
-    return found
+            return trial.suggest_categorical(name, list(span.options))
+        return trial.suggest_float(name, span.low, span.high, log=isinstance(span, LogUniform))
+
+    return {name: asked(name, span) for name, span in sorted(space.items())}
 
 
 # --- the trap of seeds ----------------------------------------------------------------------------
@@ -166,6 +164,12 @@ def quickly(settings: Settings) -> float:
     """A loss without training, for searches that are repeated: best at rate 0.1 and width 32."""
     rate = math.log10(settings["rate"]) + 1
     return rate**2 + abs(math.log2(settings["width"]) - 5) + settings["momentum"] / 10
+
+
+def seeded() -> Any:
+    """A study in memory whose sampler has a seed."""
+    optuna = quiet()
+    return optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
 
 
 def with_threads(n_jobs: int) -> list[Settings]:
@@ -185,23 +189,14 @@ def ask_and_tell(at_once: int) -> list[Settings]:
     One thread alone talks to the sampler, and in the same order every time, so the seed holds
     however the trainings race.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     study = seeded()
     with ThreadPoolExecutor(at_once) as pool:
         for start in range(0, TRIED, at_once):
             asked = [study.ask() for _ in range(min(at_once, TRIED - start))]
-            settings = [suggested(trial, SPACE) for trial in asked]
-            losses = pool.map(quickly, settings)
+            losses = pool.map(quickly, [suggested(trial, SPACE) for trial in asked])
             for trial, loss in zip(asked, losses, strict=True):
                 study.tell(trial, loss)
     return [dict(each.params) for each in study.trials]
-
-
-def seeded() -> Any:
-    """A study in memory whose sampler has a seed."""
-    optuna = quiet()
-    return optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
 
 
 def different(search: Callable[[], list[Settings]], repeats: int = 5) -> int:

@@ -13,43 +13,26 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
-from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 from helpers.lessons.search.algorithms.rungs import Job
-from helpers.lessons.search.experiments import search_clock
-from helpers.lessons.search.experiments.crew import Failure, Train, Worker, packed
+from helpers.lessons.search.experiments.crew import Train, Worker, packed
+from helpers.lessons.search.experiments.search_clock import Search
 
 MOST_LOST = 3
 LOOK = 0.2
-
-
-class Search(search_clock.Search, Protocol):
-    """What `SuccessiveHalving` and `Asha` are."""
-
-    losses: list[dict[int, float]]
-    resources: list[int]
-
-    def give_up(self, job: Job) -> None:
-        """A job's worker is gone."""
 
 
 class SearchFailed(RuntimeError):
     """A search that cannot go on; the text names the worker and the trial."""
 
 
-class SearchTimeout(SearchFailed):
-    """A search that was not done in time."""
-
-
 class Report(NamedTuple):
-    """A job that was done. begin, end: seconds from the start, as this process saw them."""
+    """A job that was done."""
 
     worker: int
     job: Job
     loss: float
-    begin: float
-    end: float
 
 
 class Gone(NamedTuple):
@@ -58,7 +41,6 @@ class Gone(NamedTuple):
     worker: int
     job: Job | None
     why: str
-    at: float
 
 
 class Call(NamedTuple):
@@ -90,6 +72,24 @@ class Run:
         """Of each rung, by trial."""
         return self.search.losses
 
+    def next(self) -> Job | None:
+        """What a free worker does now."""
+        if (job := self.search.next()) is not None:
+            self.log.append(Call("next", job))
+        return job
+
+    def report(self, worker: int, job: Job, loss: float, state: Any) -> None:
+        """A worker has done its job."""
+        self.states[job.trial] = state
+        self.reports.append(Report(worker, job, loss))
+        self.log.append(Call("report", job, loss))
+        self.search.report(job, loss)
+
+    def give_up(self, job: Job) -> None:
+        """A job's worker is gone."""
+        self.log.append(Call("give up", job))
+        self.search.give_up(job)
+
 
 def on_processes(
     search: Search,
@@ -107,19 +107,17 @@ def on_processes(
     start at which one of the workers, chosen by the seed, is killed.
 
     Raises SearchFailed where training raises, where a job has killed its workers again and again,
-    or where all wait and nothing is done; SearchTimeout; and KeyboardInterrupt. In every case no
-    worker is left.
+    where all wait and nothing is done, or where the time is up; and KeyboardInterrupt. In every
+    case no worker is left.
     Example: `on_processes(Asha(27, 20, 180), Models().train, workers=4).losses`.
     """
-    if not timeout > 0:
-        raise ValueError(f"timeout is seconds above 0, not {timeout}.")
     if workers < 1:
         raise ValueError(f"A search needs 1 worker or more, not {workers}.")
-    with Crew(search, train, workers, timeout) as crew:
-        crew.doomed, crew.chance = sorted(kills), random.Random(seed)
+    with Crew(search, train, workers, sorted(kills), random.Random(seed)) as crew:
         while not search.done():
             crew.hand_out()
-            crew.look()
+            crew.look(timeout)
+            crew.kill()
         crew.run.seconds = crew.now()
     return crew.run
 
@@ -127,17 +125,18 @@ def on_processes(
 class Crew:
     """Gives jobs to workers, and what they found to the search. A context: none is left at its end.
 
-    busy: what each worker does, by its number, and since when. doomed: the moments of kills to
-    come. killed: workers that were killed on purpose, for which no job is to blame. lost: how many
-    workers each job has cost.
+    doomed: the moments of kills to come. busy: what each worker does, by its number. killed:
+    workers that were killed on purpose, for which no job is to blame. lost: how many workers each
+    job has cost.
     """
 
-    def __init__(self, search: Search, train: Train, size: int, timeout: float) -> None:
-        self.search, self.run, self.timeout = search, Run(search), timeout
-        self.size, self.hired = size, 0
+    def __init__(
+        self, search: Search, train: Train, size: int, doomed: list[float], chance: random.Random
+    ) -> None:
+        self.run, self.size, self.hired = Run(search), size, 0
+        self.doomed, self.chance = doomed, chance
         self.workers: dict[int, Worker] = {}
-        self.busy: dict[int, tuple[Job, float]] = {}
-        self.doomed, self.chance = list[float](), random.Random()
+        self.busy: dict[int, Job] = {}
         self.killed, self.lost = set[int](), Counter[Job]()
         try:
             self.train = packed(train)
@@ -148,9 +147,10 @@ class Crew:
             ) from error
 
     def hire(self) -> None:
-        """Start one more worker."""
-        self.workers[self.hired] = Worker(self.hired, self.train)
-        self.hired += 1
+        """See to it that all workers are there."""
+        while len(self.workers) < self.size:
+            self.workers[self.hired] = Worker(self.hired, self.train)
+            self.hired += 1
 
     def now(self) -> float:
         """Seconds from the start."""
@@ -158,21 +158,25 @@ class Crew:
 
     def hand_out(self) -> None:
         """Ask the search for a job for each free worker."""
+        self.hire()
         for number in sorted(self.workers.keys() - self.busy.keys()):
-            if (job := self.search.next()) is None:
+            if (job := self.run.next()) is None:
                 break
-            self.run.log.append(Call("next", job))
-            self.busy[number] = (job, self.now())
+            self.busy[number] = job
             self.workers[number].give(job, self.run.states.get(job.trial))
         if not self.busy:
             raise SearchFailed("All workers wait, and the search is not done.")
 
-    def look(self) -> None:
-        """Wait a moment for what comes, and see who is gone or has to be killed."""
+    def look(self, timeout: float) -> None:
+        """Wait a moment for what comes, and see who is gone."""
         now = self.now()
-        if now >= self.timeout:
-            raise SearchTimeout(self.overdue())
-        ends = [now + LOOK, self.timeout, *self.doomed[:1]]
+        if now >= timeout:
+            doing = (f"worker {n} is at {words(job)}" for n, job in sorted(self.busy.items()))
+            raise SearchFailed(
+                f"The search was not done within {timeout:g} s: {'; '.join(doing)}. "
+                f"{len(self.run.reports)} jobs were done."
+            )
+        ends = [now + LOOK, timeout, *self.doomed[:1]]
         lines = {worker.line: worker for worker in self.workers.values()}
         for line in wait(list(lines), max(0.0, min(ends) - now)):
             worker = lines[line]  # type: ignore[index]
@@ -181,38 +185,25 @@ class Crew:
             except OSError:
                 self.lose(worker, worker.end())
                 continue
-            if isinstance(answer, Failure):
-                doing = words(self.busy[worker.number][0])
-                raise SearchFailed(
-                    f"Worker {worker.number} failed in {doing}: {answer.line}\n\n{answer.trace}"
-                )
-            self.take(worker, *answer)
-        self.kill()
-
-    def take(self, worker: Worker, loss: float, state: Any) -> None:
-        """A worker has done its job."""
-        job, begin = self.busy.pop(worker.number)
-        self.run.states[job.trial] = state
-        self.run.reports.append(Report(worker.number, job, loss, begin, self.now()))
-        self.run.log.append(Call("report", job, loss))
-        self.search.report(job, loss)
+            job = self.busy.pop(worker.number)
+            if isinstance(answer, str):
+                raise SearchFailed(f"Worker {worker.number} failed in {words(job)}: {answer}")
+            self.run.report(worker.number, job, *answer)
 
     def lose(self, worker: Worker, why: str) -> None:
-        """A worker is gone: another takes its place, and its job is given up."""
+        """A worker is gone: another will take its place, and its job is given up."""
         del self.workers[worker.number]
-        job, _ = self.busy.pop(worker.number, (None, 0.0))
-        self.run.gone.append(Gone(worker.number, job, why, self.now()))
-        self.hire()
+        job = self.busy.pop(worker.number, None)
+        self.run.gone.append(Gone(worker.number, job, why))
         if job is None:
             return
         self.lost[job] += worker.number not in self.killed
         if self.lost[job] == MOST_LOST:
             raise SearchFailed(
-                f"Worker {worker.number} was {why} in {words(job)}, and so were those before it, "
+                f"Worker {worker.number} {why} in {words(job)}, and so were those before it, "
                 f"{MOST_LOST} in all: it is the training that ends them, not chance."
             )
-        self.run.log.append(Call("give up", job))
-        self.search.give_up(job)
+        self.run.give_up(job)
 
     def kill(self) -> None:
         """Kill a worker that lives, whatever it does, for each moment that has come."""
@@ -224,29 +215,12 @@ class Crew:
                 self.workers[number].process.kill()
                 self.run.kills += 1
 
-    def overdue(self) -> str:
-        """What to say where the time is up."""
-        doing = "; ".join(
-            f"worker {number} has been at {words(job)} for {self.now() - begin:.1f} s"
-            for number, (job, begin) in sorted(self.busy.items())
-        )
-        return (
-            f"The search was not done within {self.timeout:g} s: {doing}. "
-            f"{len(self.run.reports)} jobs were done."
-        )
-
     def __enter__(self) -> Self:
-        for _ in range(self.size):
-            self.hire()
+        self.hire()
         self.start = time.monotonic()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self.workers.values():
             worker.end()
 

@@ -14,7 +14,8 @@ import torch
 from helpers.engine.comm import Comm, Request
 from helpers.lessons.search.algorithms.rungs import Job
 from helpers.lessons.search.experiments.crew import Train
-from helpers.lessons.search.experiments.search_processes import Report, Run, Search
+from helpers.lessons.search.experiments.search_clock import Search
+from helpers.lessons.search.experiments.search_processes import Run
 
 POLL_SECONDS = 0.0005
 
@@ -31,25 +32,22 @@ def search_ranks(comm: Comm, search: Search, train: Train) -> Run | None:
     if comm.rank > 0:
         work(comm, train)
         return None
-    found, start = Run(search), comm.time()
-    free = list(range(1, comm.size))
-    busy: dict[int, tuple[Job, float, Request]] = {}  # since when, and the answer to come
+    found, free = Run(search), list(range(1, comm.size))
+    busy: dict[int, tuple[Job, Request]] = {}  # with the answer to come
     while not search.done():
-        while free and (job := search.next()) is not None:
+        while free and (job := found.next()) is not None:
             rank = free.pop(0)
             head = torch.tensor(job, dtype=torch.float64)  # which float32 fits into
             state = found.states.get(job.trial)
             comm.send(head if state is None else torch.cat([head, state.double()]), rank)
-            busy[rank] = (job, comm.time() - start, comm.irecv(rank))
+            busy[rank] = (job, comm.irecv(rank))
         if not busy:
             raise RuntimeError("All ranks wait, and the search is not done.")
-        come = [rank for rank, (*_, request) in busy.items() if request.done()]
+        come = [rank for rank, (_, request) in busy.items() if request.done()]
         for rank in come:
-            job, begin, request = busy.pop(rank)
+            job, request = busy.pop(rank)
             answer = request.wait()
-            loss, found.states[job.trial] = float(answer[0]), answer[1:].float()
-            found.reports.append(Report(rank, job, loss, begin, comm.time() - start))
-            search.report(job, loss)
+            found.report(rank, job, float(answer[0]), answer[1:].float())
         free = sorted([*free, *come])
         if not come:
             time.sleep(POLL_SECONDS)

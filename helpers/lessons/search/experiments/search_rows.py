@@ -1,9 +1,9 @@
-"""The digits cut in three for a search, in numpy: for clients that do not load torch."""
+"""The digits cut in three for a search, in numpy: clients do not load torch."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,10 +13,14 @@ HELD = 359  # a fifth
 
 
 class Part(NamedTuple):
-    """x: (rows, 64) float32, pixels from 0 to 1. y: (rows,) int64, 0 to 9."""
+    """x: (rows, 64) float32, pixels from 0 to 1. y: (rows,) int64, 0 to 9. Arrays, or tensors."""
 
-    x: np.ndarray
-    y: np.ndarray
+    x: Any
+    y: Any
+
+    def of(self, chosen: Any) -> Part:
+        """Some of the rows."""
+        return Part(self.x[chosen], self.y[chosen])
 
 
 class Parts(NamedTuple):
