@@ -14,7 +14,6 @@ BUILDS: tuple[str, ...] = (
     "quantized_model",
     "mxfp4",
     "dynamic_layers",
-    "dynamic_recurrent",
     "weight_only",
     "requantize",
 )

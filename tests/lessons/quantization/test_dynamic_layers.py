@@ -11,12 +11,12 @@ from torch import nn
 from helpers.lessons.quantization.algorithms import dynamic_layers, packed_products
 from helpers.lessons.quantization.algorithms.dynamic_layers import (
     DynamicConv2d,
+    DynamicGRU,
     DynamicLinear,
+    DynamicLSTM,
     quantize_rows,
 )
-from helpers.lessons.quantization.algorithms.dynamic_recurrent import DynamicGRU, DynamicLSTM
-from helpers.lessons.quantization.algorithms.half_products import WHOLE
-from helpers.lessons.quantization.algorithms.weight_only import WeightOnly
+from helpers.lessons.quantization.algorithms.weight_only import WHOLE, WeightOnly
 
 
 def convolution(groups: int) -> nn.Conv2d:

@@ -13,9 +13,9 @@ from torch.nn.functional import linear
 
 from helpers.lessons.quantization.algorithms import integer_products
 from helpers.lessons.quantization.algorithms.dynamic_layers import DynamicLinear, whole_rows
-from helpers.lessons.quantization.algorithms.half_products import WHOLE, rows_by_codes
 from helpers.lessons.quantization.algorithms.integer_products import int_matmul
 from helpers.lessons.quantization.algorithms.packed_products import LONGEST, pack, takes_seven_bits
+from helpers.lessons.quantization.algorithms.weight_only import WHOLE, rows_by_codes
 
 AT_EASE = settings(max_examples=15)
 

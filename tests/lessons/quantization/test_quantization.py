@@ -38,10 +38,10 @@ def test_an_affine_round_trip_is_off_by_half_a_step_at_most(a, b, bits, seed):
     # Zero is a code exactly.
     assert grid.quantize(zero) == grid.zero_point and grid.round_trip(zero) == 0
     error = (grid.round_trip(values) - values).abs().max()
-    assert error <= grid.step / 2 * (1 + 1e-9)
+    assert error <= grid.scale / 2 * (1 + 1e-9)
     codes = grid.quantize(values)
     assert grid.lowest <= codes.min() and codes.max() <= grid.highest
-    assert grid.low <= grid.step / 2 + min(low, 0) and grid.high >= max(high, 0) - grid.step / 2
+    assert grid.low <= grid.scale / 2 + min(low, 0) and grid.high >= max(high, 0) - grid.scale / 2
 
 
 @AT_EASE
@@ -50,7 +50,7 @@ def test_a_symmetric_round_trip(bound, bits, seed):
     grid = symmetric_grid(torch.tensor(bound, dtype=torch.float64), bits)
     generator = torch.Generator().manual_seed(seed)
     values = (torch.rand(50, generator=generator, dtype=torch.float64) * 2 - 1) * bound
-    assert (grid.round_trip(values) - values).abs().max() <= grid.step / 2 * (1 + 1e-9)
+    assert (grid.round_trip(values) - values).abs().max() <= grid.scale / 2 * (1 + 1e-9)
     assert torch.equal(grid.quantize(-values), -grid.quantize(values))
     assert grid.zero_point == 0 and grid.quantize(torch.zeros(1)) == 0
     assert (grid.lowest, grid.highest) == (1 - 2 ** (bits - 1), 2 ** (bits - 1) - 1)

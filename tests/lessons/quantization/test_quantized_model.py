@@ -7,8 +7,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from helpers.lessons.quantization.algorithms.dynamic_layers import DynamicLinear
-from helpers.lessons.quantization.algorithms.dynamic_recurrent import DynamicGRU
+from helpers.lessons.quantization.algorithms.dynamic_layers import DynamicGRU, DynamicLinear
 from helpers.lessons.quantization.algorithms.fake_quantization import FakeQuantize
 from helpers.lessons.quantization.algorithms.folding import fold
 from helpers.lessons.quantization.algorithms.integer_layers import IntegerConv2d, IntegerLinear

@@ -70,22 +70,13 @@ class MinMax(Observer):
 
 
 class MovingAverage(Observer):
-    """The ends of each batch, averaged, old batches counting less and less.
-
-    momentum: the part of the old average that stays when a batch comes, at least 0 and below 1.
-    """
+    """The ends of each batch, averaged: when a batch comes, 0.9 of the old average stay."""
 
     low = high = 0.0
 
-    def __init__(self, momentum: float = 0.9, bits: int = 8) -> None:
-        super().__init__(bits)
-        if not 0 <= momentum < 1:
-            raise ValueError(f"A momentum is at least 0 and below 1, not {momentum}.")
-        self.momentum = momentum
-
     def _take(self, batch: Tensor) -> None:
         low, high = _ends(batch)
-        kept = self.momentum if self.batches else 0.0
+        kept = 0.9 if self.batches else 0.0
         self.low = kept * self.low + (1 - kept) * low
         self.high = kept * self.high + (1 - kept) * high
 

@@ -136,7 +136,7 @@ class IntegerLayer(nn.Module):
 
     def beside(self, numbers: Tensor) -> Tensor:
         """Numbers of the channels, shaped so that they meet the outputs."""
-        raise NotImplementedError
+        return numbers.view(-1, *[1] * (self.codes.dim() - 2))
 
     def accumulate(self, codes: Tensor) -> Tensor:
         """The 32-bit sums: the layer's output in steps of s_x · s_w."""
@@ -162,9 +162,6 @@ class IntegerLinear(IntegerLayer):
         rows = int_matmul(codes.reshape(-1, self.codes.shape[1]), self.codes.t())
         return rows.view(*codes.shape[:-1], len(self.codes))
 
-    def beside(self, numbers: Tensor) -> Tensor:
-        return numbers
-
 
 class IntegerConv2d(IntegerLayer):
     """A convolution of whole numbers: codes (rows, in, height, width) to (rows, out, …).
@@ -182,9 +179,6 @@ class IntegerConv2d(IntegerLayer):
     def products(self, codes: Tensor) -> Tensor:
         filler = int(self.x.zero_point)
         return conv_products(codes, self.codes, self.sliding, self.groups, filler)
-
-    def beside(self, numbers: Tensor) -> Tensor:
-        return numbers.view(-1, 1, 1)
 
 
 def conv_products(

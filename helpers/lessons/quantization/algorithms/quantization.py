@@ -53,11 +53,6 @@ class Grid:
         return 2 ** (self.bits - 1) - 1 if self.signed else 2**self.bits - 1
 
     @property
-    def step(self) -> Tensor:
-        """The distance of two neighbours on the grid: the scale."""
-        return self.scale
-
-    @property
     def low(self) -> Tensor:
         """The lowest value that has a code."""
         return (self.lowest - self.zero_point) * self.scale

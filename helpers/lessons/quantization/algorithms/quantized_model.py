@@ -14,8 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from helpers.lessons.quantization.algorithms.calibration import Kind
-from helpers.lessons.quantization.algorithms.dynamic_layers import DynamicConv2d, DynamicLinear
-from helpers.lessons.quantization.algorithms.dynamic_recurrent import DynamicGRU, DynamicLSTM
+from helpers.lessons.quantization.algorithms.dynamic_layers import (
+    DynamicConv2d,
+    DynamicGRU,
+    DynamicLinear,
+    DynamicLSTM,
+)
 from helpers.lessons.quantization.algorithms.fake_quantization import FakeQuantize
 from helpers.lessons.quantization.algorithms.folding import fold
 from helpers.lessons.quantization.algorithms.quantized_training import convert, prepare

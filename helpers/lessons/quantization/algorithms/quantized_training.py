@@ -10,7 +10,7 @@ this training and not during it: the model has been trained already.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from torch import Tensor, nn
@@ -48,12 +48,15 @@ class FakeLayer(nn.Module):
     """A linear layer or a convolution whose weight and bias are rounded as they will be later.
 
     layer: the layer itself, which is trained. source: where its input was rounded; a bias counts in
-    steps of the input's scale and the weight's.
+    steps of the input's scale and the weight's. target: where its output will be, None behind the
+    last layer.
     """
 
-    def __init__(self, layer: nn.Linear | nn.Conv2d, source: FakeQuantize, bits: int) -> None:
+    def __init__(
+        self, layer: Any, source: FakeQuantize, target: FakeQuantize | None, bits: int
+    ) -> None:
         super().__init__()
-        self.layer, self.source, self.bits = layer, source, bits
+        self.layer, self.source, self.target, self.bits = layer, source, target, bits
 
     def rounded(self) -> tuple[Tensor, Tensor | None]:
         """Weight and bias as the integer layer will have them."""
@@ -114,26 +117,17 @@ def prepare(
             "quantize_dynamic takes a model of any build."
         )
     first, end = places[0], places[-1] + 1
-    middle = _with_places(
-        layers[first:end],
-        lambda: FakeQuantize(make_observer(observer, bits), bits, delay, through),
-        lambda layer, source: FakeLayer(layer, source, bits),
-    )
-    return nn.Sequential(*layers[:first], *middle, *layers[end:]).train(model.training)
 
+    def new_place() -> FakeQuantize:
+        return FakeQuantize(make_observer(observer, bits), bits, delay, through)
 
-def _with_places(
-    layers: list[nn.Module],
-    new_place: Callable[[], FakeQuantize],
-    fake: Callable[[Any, FakeQuantize], FakeLayer],
-) -> list[nn.Module]:
-    """From the first layer with weights to the last, with a place of codes wherever they change."""
     source = new_place()
-    made: list[nn.Module] = [source]
-    for place, layer in enumerate(layers[:-1]):
+    made = [*layers[:first], source]
+    for place in range(first, end - 1):  # with a place of codes wherever they change
+        layer: Any = layers[place]
         if isinstance(layer, PRODUCTS):
-            made.append(fake(layer, source))
-            source = new_place()
+            before, source = source, new_place()
+            made.append(FakeLayer(layer, before, source, bits))
             if not isinstance(layers[place + 1], nn.ReLU):
                 made.append(source)
         elif isinstance(layer, nn.ReLU) and isinstance(layers[place - 1], PRODUCTS):
@@ -143,8 +137,13 @@ def _with_places(
         elif isinstance(layer, (nn.ReLU, nn.MaxPool2d, *SHAPES)):
             made.append(layer)
         else:
-            raise TypeError(_unknown(layer))
-    return [*made, fake(layers[-1], source)]
+            raise TypeError(
+                f"{type(layer).__name__} has no form on codes between two layers: use Linear, "
+                "Conv2d, ReLU, MaxPool2d, AvgPool2d, Flatten there, or quantize_dynamic, which "
+                "leaves everything but products in floats."
+            )
+    made.append(FakeLayer(layers[end - 1], source, None, bits))
+    return nn.Sequential(*made, *layers[end:]).train(model.training)
 
 
 def convert(prepared: nn.Module) -> nn.Sequential:
@@ -154,24 +153,22 @@ def convert(prepared: nn.Module) -> nn.Sequential:
     a ReLU. Raises ValueError where nothing has been seen yet.
     """
     parts = list(flat(prepared))
-    first = next((p for p in parts if isinstance(p, FakeQuantize)), None)
-    if first is None:
+    if not any(isinstance(part, FakeLayer) for part in parts):
         raise TypeError("Only what prepare() has made can be converted.")
-    grid = first.grid()
     made: list[nn.Module] = []
+    grid: Grid | None = None  # of the codes that the last part hands on, None for floats
     for place, part in enumerate(parts):
-        if part is first:
-            made.append(Quantize(grid))
-        elif isinstance(part, FakeLayer):
-            following = _handed_on(parts[place + 1 :])
-            made.append(_integer(part, grid, following))
-            grid = grid if following is None else following
-        elif isinstance(part, FakeQuantize | Again):
-            continue
-        elif first in parts[:place] and any(isinstance(p, FakeLayer) for p in parts[place:]):
-            made += _on_codes(part, grid, parts[place - 1])
-        else:
+        if isinstance(part, FakeLayer):
+            made.append(_integer(part))
+            grid = None if part.target is None else part.target.grid()
+        elif isinstance(part, FakeQuantize):
+            if grid is None:  # the entrance
+                grid = part.grid()
+                made.append(Quantize(grid))
+        elif grid is None:
             made.append(copy.deepcopy(part))
+        elif not isinstance(part, Again):
+            made += _on_codes(part, grid, parts[place - 1])
     device = next((p.device for p in prepared.parameters()), "cpu")
     return nn.Sequential(*made).to(device).eval()
 
@@ -185,20 +182,11 @@ def flat(model: nn.Module) -> Iterable[nn.Module]:
         yield from flat(part)
 
 
-def _handed_on(rest: list[nn.Module]) -> Grid | None:
-    """The grid that a layer's output is rounded to, None behind the last layer."""
-    for part in rest[:2]:  # a ReLU may stand between
-        if isinstance(part, FakeQuantize):
-            return part.grid()
-    return None
-
-
-def _integer(fake: FakeLayer, x_grid: Grid, y_grid: Grid | None) -> nn.Module:
-    layer: Any = fake.layer
-    kind: Any = IntegerLinear if isinstance(layer, nn.Linear) else IntegerConv2d
-    device = layer.weight.device
-    y_grid = None if y_grid is None else y_grid.to(device)
-    return kind(layer, x_grid.to(device), y_grid, fake.bits)
+def _integer(fake: FakeLayer) -> nn.Module:
+    kind: Any = IntegerLinear if isinstance(fake.layer, nn.Linear) else IntegerConv2d
+    device = fake.layer.weight.device
+    y_grid = None if fake.target is None else fake.target.grid(device)
+    return kind(fake.layer, fake.source.grid(device), y_grid, fake.bits)
 
 
 def _on_codes(part: nn.Module, grid: Grid, before: nn.Module) -> list[nn.Module]:
@@ -210,11 +198,3 @@ def _on_codes(part: nn.Module, grid: Grid, before: nn.Module) -> list[nn.Module]
     if isinstance(part, nn.MaxPool2d):
         return [IntegerMaxPool2d(part)]
     return [IntegerAvgPool2d(part, grid)] if isinstance(part, nn.AvgPool2d) else [part]
-
-
-def _unknown(layer: nn.Module) -> str:
-    known = "Linear, Conv2d, ReLU, MaxPool2d, AvgPool2d, Flatten"
-    return (
-        f"{type(layer).__name__} has no form on codes between two layers: use {known} there, or "
-        "quantize_dynamic, which leaves everything but products in floats."
-    )

@@ -45,17 +45,12 @@ class Sliding:
         """
         if any(self.around):
             pictures = pad(pictures, self.around, value=filler)
-        pictures = pictures.contiguous()
-        rows, channels, *size = pictures.shape
-        reach = [d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True)]
-        out = [(s - r) // t + 1 for s, r, t in zip(size, reach, self.stride, strict=True)]
-        if min(out) < 1:
+        down, right = (d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True))
+        height, width = pictures.shape[2:]
+        if down > height or right > width:
             raise ValueError(
-                f"A kernel that reaches over {reach[0]} × {reach[1]} pixels does not fit into a "
-                f"picture of {size[0]} × {size[1]}."
+                f"A kernel that reaches over {down} × {right} pixels does not fit into a "
+                f"picture of {height} × {width}."
             )
-        row, channel, down, right = pictures.stride()
-        steps = [down * self.stride[0], right * self.stride[1]]
-        inside = [down * self.dilation[0], right * self.dilation[1]]
-        shape = [rows, channels, *out, *self.kernel]
-        return pictures.as_strided(shape, [row, channel, *steps, *inside])
+        reached = pictures.unfold(2, down, self.stride[0]).unfold(3, right, self.stride[1])
+        return reached[..., :: self.dilation[0], :: self.dilation[1]]

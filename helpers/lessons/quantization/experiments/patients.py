@@ -9,10 +9,11 @@ of the first one's layers: Chollet, "Xception: Deep Learning with Depthwise Sepa
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeVar
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -21,20 +22,8 @@ from torch.nn.functional import cross_entropy
 from helpers.lessons.data_parallel.experiments.digits import CLASSES, batches, digits
 from helpers.lessons.quantization.algorithms.calibration import MovingAverage
 from helpers.lessons.quantization.algorithms.fake_quantization import Through, fake_quantize
-from helpers.lessons.quantization.algorithms.quantized_training import prepare
-from helpers.lessons.quantization.experiments.wild import wild_channel, wild_picture
-
-__all__ = [
-    "Patient",
-    "Reader",
-    "accuracy",
-    "agreement",
-    "reader",
-    "separable",
-    "train_rounded",
-    "wild_channel",
-    "wild_picture",
-]
+from helpers.lessons.quantization.algorithms.folding import NORMS
+from helpers.lessons.quantization.algorithms.quantized_training import PRODUCTS, flat, prepare
 
 TEST = 0.4  # of the digits: 719 of them, so that a percentage point is seven pictures
 ROWS = 64  # of a batch
@@ -42,6 +31,7 @@ RATE = 4e-3  # the highest learning rate
 SIDE = 8  # pixels
 SPREAD = 2.0  # batch norms begin with factors from 2^−2 to 2^2
 SOFTNESS = 3.0  # scores are divided by it where one model learns from another
+THROUGH = (nn.ReLU, nn.MaxPool2d, nn.AvgPool2d, nn.Flatten)  # commute with a positive factor
 
 Model = Callable[[Tensor], Tensor]
 Trained = TypeVar("Trained", bound=nn.Module)
@@ -223,3 +213,59 @@ def _train(
 def _fresh(patient: Patient) -> Patient:
     """The same patient with a model of its own, which may be changed."""
     return replace(patient, model=copy.deepcopy(patient.model))
+
+
+# --- what upsets ranges: one picture, or one channel, far larger than all others ------------------
+
+
+def wild_picture(batches: Sequence[Tensor]) -> list[Tensor]:
+    """Copies of batches in which the numbers of the first picture of all are 255 times as large.
+
+    As if nobody had divided its pixels, from 0 to 255, before calibration saw them.
+    """
+    copies = [batch.clone() for batch in batches]
+    copies[0][0] *= 255
+    return copies
+
+
+def wild_channel(model: nn.Module, factor: float) -> nn.Sequential:
+    """A model of equal outputs, in eval mode, with one wild channel in each layer but the last.
+
+    The channel of the largest weights becomes `factor` times larger, and what the next layer makes
+    of it as many times smaller: ReLU and pooling hand a positive factor on. model: an
+    nn.Sequential, of others too. Raises TypeError where anything else stands between two layers
+    with weights.
+    """
+    layers = list(flat(copy.deepcopy(model).eval()))
+    places = [place for place, layer in enumerate(layers) if isinstance(layer, PRODUCTS)]
+    for place, following in pairwise(places):
+        between = layers[place + 1 : following]
+        norm = between.pop(0) if between and isinstance(between[0], NORMS) else None
+        if not all(isinstance(layer, THROUGH) for layer in between):
+            raise TypeError(
+                "A wild channel needs nothing but a batch norm, ReLU, pooling and Flatten between "
+                "two layers with weights."
+            )
+        _exchange(layers[place], norm, layers[following], factor)
+    return nn.Sequential(*layers)
+
+
+@torch.no_grad()
+def _exchange(layer: Any, norm: Any, following: Any, factor: float) -> None:
+    """Make a layer's output channel larger, and its share in the next layer smaller."""
+    magnitudes = layer.weight.flatten(1).abs().amax(1)
+    if norm is not None:
+        magnitudes = magnitudes * (norm.weight * torch.rsqrt(norm.running_var + norm.eps)).abs()
+    channel = int(magnitudes.argmax())
+    last = layer if norm is None else norm  # scales the channel last of all
+    last.weight[channel] *= factor
+    if last.bias is not None:
+        last.bias[channel] *= factor
+    weight = following.weight
+    if isinstance(following, nn.Linear):
+        pixels = weight.shape[1] // len(magnitudes)  # of each channel, where a Flatten was between
+        weight[:, channel * pixels : (channel + 1) * pixels] /= factor
+        return
+    of_group, outputs = weight.shape[1], len(weight) // following.groups
+    group, place = divmod(channel, of_group)
+    weight[group * outputs : (group + 1) * outputs, place] /= factor
