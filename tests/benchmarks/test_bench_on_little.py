@@ -79,7 +79,7 @@ def test_every_way_has_a_row_and_what_is_hidden_is_claimed(
 
     def measured(ways: tuple[str, ...], rounds: int, **options: Any) -> dict[str, list[Cost]]:
         asked.append(options["rate"])
-        return {way: [Cost(way, 1.0, steps[way], 0.25, 2, 3, 3_000_000)] * rounds for way in ways}
+        return {way: [Cost(1.0, steps[way], 0.25, 2, 3_000_000)] * rounds for way in ways}
 
     monkeypatch.setattr(checkpoints, "costs", measured)
     report = Report("checkpoints", "A title")
@@ -97,7 +97,7 @@ def test_kills_and_promises_are_claims() -> None:
     report = Report("checkpoints", "A title")
     checkpoints.measure_kills(report, kills=1)
     checkpoints.measure_promises(report)
-    assert len(report.claims) == 7 and all(claim.met for claim in report.claims)
+    assert len(report.claims) == 6 and all(claim.met for claim in report.claims)
 
 
 # --- lesson 11 ------------------------------------------------------------------------------------
