@@ -42,9 +42,9 @@ def show_drawn(points: Mapping[int, tuple[float, float]], least: int) -> None:
         kept = loss < float("inf")
         y = loss if kept else 1.15 * max(finite)
         ax.plot(rate, y, "o" if kept else "^", color=BLUE if kept else RED)
-        # At the left where another point is close at the right.
+        # Above where another point is close at the right.
         close = any(1 < r / rate < 1.33 and abs(other - loss) < 0.1 for r, other in points.values())
-        by, side = ((-5, -3), "right") if close else ((5, -3), "left")
+        by, side = ((0, 5), "center") if close else ((5, -3), "left")
         note(ax, str(trial), (rate, y), by, ha=side, fontsize=8, color=GREY)
     what = f"loss after {least} steps (nats)"
     ax.set(xscale="log", xlabel="learning rate", ylabel=what)
