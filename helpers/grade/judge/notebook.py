@@ -117,7 +117,11 @@ def to_look_at(sources: Sequence[str]) -> str:
             course |= {name for node in nodes for name in _of_the_course(node)}
             if any(re.split(r"[.[]", changed)[0] in course for changed in _changed(nodes)):
                 found[f"code cell {number} changes a module of the course"] = None
-            if any(name.rpartition(".")[2] in _FORKS for _, name in _calls(nodes)):
+            called = [name.rpartition(".")[2] for _, name in _calls(nodes)]
+            taken = [
+                a.name for node in nodes if isinstance(node, ast.ImportFrom) for a in node.names
+            ]
+            if not _FORKS.isdisjoint([*called, *taken]):
                 found[f"code cell {number} starts processes"] = None
     return f"To look at: {'; '.join(found)}." if found else ""
 
@@ -131,9 +135,11 @@ def _of_the_course(node: ast.AST) -> Iterator[str]:
 
 
 def _changed(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """What an attribute is set of, or taken from, as it is written."""
+    """What an attribute, or an item of one, is set of, or taken from, as it is written."""
     for node in nodes:
-        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+        if isinstance(node, ast.Subscript) and not isinstance(node.value, ast.Attribute):
+            continue
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             yield ast.unparse(node)
     for call, name in _calls(nodes):
         if name in ("setattr", "delattr") and call.args:
