@@ -147,7 +147,8 @@ def find_horovod() -> Finding:
     if there:
         return Finding("horovod", True, f"{there}, gloo, for torch and TensorFlow")
     cost = f"Horovod's ranks and what compares with them are left out. {missing or ''}"
-    return Finding("horovod", False, "not installed", cost.strip())
+    what = "not installed" if installed("horovod") is None else "its ranks would not start"
+    return Finding("horovod", False, what, cost.strip())
 
 
 def find_compiler() -> Finding:

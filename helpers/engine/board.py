@@ -168,9 +168,15 @@ def show_output(outputs: Sequence[str], names: Sequence[str] = ()) -> None:
     """
     names = names or [f"rank {rank}" for rank in range(len(outputs))]
     lines = [
-        f"{name} | {line}"
+        f"{name} | {last_written(line)}"
         for name, output in zip(names, outputs, strict=True)
-        for line in output.splitlines()
+        if output
+        for line in output.removesuffix("\n").split("\n")
     ]
     if lines:
         print("\n".join(lines), flush=True)
+
+
+def last_written(line: str) -> str:
+    """What a terminal shows of a line that was written again, as a progress bar's is."""
+    return next((piece for piece in reversed(line.split("\r")) if piece), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import faulthandler
 import os
@@ -73,8 +74,16 @@ def settle(rank: int, plan: Plan, fds: list[int]) -> socket.socket:
             os.environ[name] = value
     sys.path[:] = plan.path
     os.chdir(plan.folder)
+    builtins.input = no_input
     sys.setswitchinterval(0.0005)  # the communication thread should not wait 5 ms for its turn
     return socket.socket(fileno=control)
+
+
+def no_input(prompt: object = "") -> str:
+    """In the place of `input`. Raises EOFError: a rank has no keyboard."""
+    raise EOFError(
+        "A rank has no keyboard: ask in the cell, and hand the function the answer as an argument."
+    )
 
 
 def rank_fds(rank: int, fds: list[int]) -> tuple[int, int, int, int]:

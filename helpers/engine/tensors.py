@@ -29,7 +29,7 @@ def pack(tensor: Any) -> tuple[Header, np.ndarray]:
     """
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tensor, torch.Tensor):
-        if tensor.layout is not torch.strided:
+        if not _whole(torch, tensor):
             raise _not_sendable(tensor)
         data = memory_of(tensor.detach().cpu().resolve_conj().resolve_neg().contiguous())
         dtype = str(tensor.dtype).removeprefix("torch.")
@@ -38,7 +38,8 @@ def pack(tensor: Any) -> tuple[Header, np.ndarray]:
     kind = "numpy"
     if tensorflow is not None and isinstance(tensor, tensorflow.Tensor | tensorflow.Variable):
         tensor, kind = tensor.numpy(), "tensorflow"
-    if isinstance(tensor, np.ndarray | np.generic) and _plain(tensor.dtype):
+    masked = isinstance(tensor, np.ma.MaskedArray)
+    if isinstance(tensor, np.ndarray | np.generic) and _plain(tensor.dtype) and not masked:
         array = np.asarray(tensor, tensor.dtype.newbyteorder("="))
         data = memory_of(np.ascontiguousarray(array))
         return Header(kind, array.dtype.name, array.shape, data.nbytes), data
@@ -68,13 +69,25 @@ def _plain(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biufc" or dtype.type.__module__ == "ml_dtypes"
 
 
+def _whole(torch: Any, tensor: Any) -> bool:
+    """Whether a header and bytes say all of a torch tensor."""
+    dense = tensor.layout is torch.strided and tensor.device.type != "meta"
+    plain = not (tensor.is_quantized or tensor.is_nested)
+    return dense and plain and type(tensor) in (torch.Tensor, torch.nn.Parameter)
+
+
 def _not_sendable(value: Any) -> TypeError:
-    what = type(value).__name__
-    if hasattr(value, "dtype"):
+    what = f"{'' if type(value).__module__ == 'builtins' else 'a '}{type(value).__name__}"
+    kinds = [kind for kind in ("quantized", "nested") if getattr(value, f"is_{kind}", False)]
+    if getattr(value, "is_meta", False):
+        kinds.append("meta")
+    if kinds:
+        what = f"a {kinds[0]} tensor"
+    elif hasattr(value, "dtype"):
         what += f" of {getattr(value, 'layout', value.dtype)}"
     return TypeError(
-        f"Only dense tensors and arrays of numbers can be sent, not {what}: "
-        "wrap a number as torch.tensor(3.0)."
+        f"Only dense tensors and arrays of numbers can be sent, not {what}. Wrap a number as "
+        "torch.tensor(3.0); send what a container holds one by one."
     )
 
 
@@ -85,7 +98,7 @@ def snapshot(tensor: Any) -> tuple[Header, Any]:
     """
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tensor, torch.Tensor):
-        if tensor.layout is not torch.strided:
+        if not _whole(torch, tensor):
             raise _not_sendable(tensor)
         copy = tensor.detach().clone(memory_format=torch.contiguous_format)
         return describe(copy), copy.cpu()

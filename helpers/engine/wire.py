@@ -57,6 +57,8 @@ class Pickler(cloudpickle.CloudPickler):
             plain = obj.layout is torch.strided and not obj.is_quantized
             if plain and obj.device.type != "meta":
                 return _reduce_tensor(torch, obj)
+        if getattr(obj, "__name__", "") == "get_ipython" and hasattr(obj, "__self__"):
+            return _of_a_rank, ()  # what `!command` and `%magic` ask for in a cell
         reduced = super().reducer_override(obj)
         return for_ranks(obj, reduced) if is_sent_by_value(reduced) else reduced
 
@@ -79,6 +81,19 @@ def _rebuild_tensor(
     tensor = torch.frombuffer(view, dtype=kind) if view.nbytes else torch.empty(0, dtype=kind)
     tensor = tensor.reshape(shape)
     return torch.nn.Parameter(tensor, grad) if parameter else tensor.requires_grad_(grad)
+
+
+def _of_a_rank() -> Callable[[], Any]:
+    """`get_ipython`, as a rank has it."""
+    return no_ipython
+
+
+def no_ipython() -> Any:
+    """Raises RuntimeError: a rank is no notebook."""
+    raise RuntimeError(
+        "`!command` and `%magic` are the notebook's own, and a rank has none: call "
+        "`subprocess.run` there, or `time.perf_counter` in the place of %timeit."
+    )
 
 
 class Parcel:

@@ -16,6 +16,10 @@ NUMPY = ["float32", "float64", "float16", "int8", "uint16", "int64", "bool", "co
 shapes = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 
 
+class Marked(torch.Tensor):
+    """A tensor that says more than its numbers do."""
+
+
 def through(tensor):
     """A tensor as a receiver gets it, by its header and its bytes alone."""
     header, data = tensors.pack(tensor)
@@ -83,7 +87,11 @@ def test_views_of_arrays_and_other_byte_orders(array):
 @pytest.mark.parametrize(
     "wrong",
     [3.0, [1, 2], "text", None, np.array(["a"]), np.array([object()]), torch.eye(2).to_sparse(),
-     np.array([(1, 2.0)], "i4,f4"), np.array(["2020-01-01"], "datetime64[D]")],
+     np.array([(1, 2.0)], "i4,f4"), np.array(["2020-01-01"], "datetime64[D]"), {"a": 1}, (1, 2),
+     torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), torch.ones(2, device="meta"),
+     torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged),
+     torch.ones(2).as_subclass(Marked),
+     np.ma.masked_array([1.0, 2.0], [0, 1])],
 )  # fmt: skip
 def test_what_cannot_be_sent_is_named(wrong):
     for take in (tensors.pack, tensors.snapshot):

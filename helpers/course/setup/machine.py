@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 
@@ -32,3 +33,20 @@ def usable_memory() -> int | None:
         return min(memory, int(limit)) if limit != "max" else memory
     except (OSError, ValueError):
         return memory
+
+
+def without_name() -> str:
+    """Why what asks for this machine by its name would not come up; "" where the name leads here.
+
+    Horovod's ranks would die by signal 11 (its process sets' connections take no interface), and
+    SLURM's controller would not start.
+    """
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return (
+            f"This machine's own name, {name}, leads to no address. Add a line "
+            f"`127.0.1.1 {name}` to /etc/hosts."
+        )
+    return ""

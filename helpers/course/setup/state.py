@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from helpers.course.setup import places, system
+from helpers.course.setup import machine, places, system
 
 VERSIONS = ("3.11", "3.12", "3.13")  # what the pinned set is for
 ACCEPTED = "Python 3.11, 3.12 or 3.13"
@@ -90,8 +90,8 @@ def ready() -> bool:
 
 
 def horovod_missing() -> str | None:
-    """Why Horovod is left out, in one sentence; None where it is installed."""
+    """Why Horovod is left out; None where it is installed and its ranks can start."""
     horovod = load().get("horovod", {})
     if "wheel" in horovod:
-        return None
+        return machine.without_name() or None
     return str(horovod.get("missing", "Horovod is not built yet: ./course lab does, in minutes."))

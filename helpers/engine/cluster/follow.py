@@ -145,6 +145,8 @@ class Follower:
         """Raise what has gone wrong, once it is clear which of several things came first."""
         if gone := self.gone():
             raise report.node_died(self, gone)
+        if self.state.stage == "never":
+            raise report.never_starts(self)
         over = self.ended is not None and self.clock - self.ended > SETTLE
         if self.suspect is not None:
             # What a lost peer makes a rank raise is not the cause: hear of every other rank first.

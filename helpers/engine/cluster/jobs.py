@@ -12,6 +12,7 @@ import contextlib
 import logging
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -35,13 +36,15 @@ _RANKS = (
     r"|PMI|HOROVOD_|TORCHELASTIC_"
 )
 _JOB = r"SLURM_(?!CONF$)"
+_OPTIONS = re.compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
 
 
 class State(NamedTuple):
     """A job as its launcher sees it.
 
-    stage: "waits", "runs" or "ended", "unknown" where there is no answer. word: the launcher's own,
-    such as "PENDING". reason: why it waits or ended. nodes: where it is.
+    stage: "waits", "runs" or "ended"; "never" where it would wait for ever, "unknown" where there
+    is no answer. word: the launcher's own, such as "PENDING". reason: why it waits or ended. nodes:
+    where it is.
     """
 
     stage: str
@@ -77,10 +80,14 @@ class FileExecutor(submitit.SlurmExecutor):
 
     def _make_submission_command(self, submission_file_path: Path) -> list[str]:
         gone = [name for name in os.environ if re.match(f"{_RANKS}|{_JOB}", name)]
+        # What sbatch reads of the environment (SBATCH_TIMELIMIT, …) wins over the file's lines, and
+        # the command's own options over both.
+        asked = [shlex.split(line, comments=True) for line in _OPTIONS.findall(self.text)]
+        options = ["--export=ALL", *(word for line in asked for word in line)]
         conf = site.environment().get("SLURM_CONF")
         given = [f"SLURM_CONF={conf}"] if conf else []
         unset = [word for name in gone for word in ("-u", name)]
-        return ["env", *unset, *given, "sbatch", str(submission_file_path)]
+        return ["env", *unset, *given, "sbatch", *options, str(submission_file_path)]
 
     def _num_tasks(self) -> int:
         return self.ranks
@@ -120,6 +127,12 @@ class SlurmRun:
         word, reason = fields.get("JobState", "FORGOTTEN"), fields.get("Reason", "")
         stage = "waits" if word in _WAITS else "runs" if word in _RUNS else "ended"
         nodes = fields.get("NodeList", "").replace("(null)", "")
+        if reason == "PartitionNodeLimit":  # also where nodes are down, which come back
+            partition, asked = fields.get("Partition", ""), fields.get("NumNodes", "").split("-")[0]
+            there = call("sinfo", "--noheader", f"--partition={partition}", "--format=%D").stdout
+            if asked.isdigit() and there.strip().isdigit() and int(asked) > int(there):
+                reason = f"it asks for {asked} nodes, and partition {partition} has {int(there)}"
+                stage = "never"
         return State(stage, word, "" if reason == "None" else reason, nodes)
 
     def end(self, well: bool) -> None:

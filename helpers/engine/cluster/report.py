@@ -65,6 +65,11 @@ def died(run: Run, rank: int) -> RankDied:
     return RankDied(told, (rank,))
 
 
+def never_starts(run: Run) -> RunError:
+    """A job that its launcher will never start."""
+    return RunError(f"{run.job.name} would wait for ever: {run.state.reason}. It is cancelled.")
+
+
 def node_died(run: Run, ranks: Sequence[int]) -> NodeDied:
     """Nothing comes from a node any more."""
     lost = list(dict.fromkeys(run.node(rank) for rank in ranks))

@@ -25,6 +25,7 @@ import psutil
 
 from helpers.course.setup import places, system
 from helpers.course.setup.lock import locked
+from helpers.course.setup.machine import without_name
 from helpers.engine.slurm import settings
 
 GUARD = "helpers.engine.guard"
@@ -187,7 +188,7 @@ def missing() -> str:
         return f"SLURM runs on Linux, and this is {sys.platform}."
     tools = system.missing_slurm_tools()
     if not tools:
-        return ""
+        return without_name()
     return f"{' and '.join(tools)} missing: {system.install_line(tools)}"
 
 

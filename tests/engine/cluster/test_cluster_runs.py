@@ -186,6 +186,30 @@ def test_a_rank_that_ends_badly_is_told_and_leaves_nothing(
 
 @needs_slurm()
 @pytest.mark.thorough
+def test_what_the_caller_asks_for_wins_over_sbatch_s_variables(
+    slurm: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_before = {
+        "PARTITION": "nowhere",
+        "TIMELIMIT": "1",
+        "OUTPUT": "/nowhere",
+        "EXPORT": "NONE",
+    }
+    for name, text in set_before.items():
+        monkeypatch.setenv(f"SBATCH_{name}", text)
+    assert len(run(ring, tmp_path, partition="debug")) == 4
+
+
+@needs_slurm()
+@pytest.mark.thorough
+def test_a_job_that_would_wait_for_ever_is_told(slurm: Site, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="asks for 3 nodes, and partition debug has 2"):
+        run(ring, tmp_path, nodes=3)
+    assert nothing_left(slurm) == []
+
+
+@needs_slurm()
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["a node", "a cancelled job", "an interrupt"])
 def test_from_outside(slurm: Site, tmp_path: Path, what: str) -> None:
     def act() -> None:

@@ -79,11 +79,15 @@ class Grid:
         return codes.clamp_(self.lowest, self.highest).to(self.dtype)
 
     def dequantize(self, codes: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-        """The values that codes stand for, in `dtype` (None: the type of the scale)."""
+        """The values that codes stand for, in `dtype` (None: the type of the scale).
+
+        A grid's outer code may lie half a step beyond what the type holds: it stands for the end.
+        """
         scale, zero_point = self.beside(codes)
         dtype = dtype or scale.dtype
         steps = codes.to(torch.promote_types(dtype, scale.dtype)) - zero_point  # exact
-        return steps.mul_(scale).to(dtype)
+        end = min(torch.finfo(kind).max for kind in (dtype, steps.dtype))
+        return steps.mul_(scale).clamp_(-end, end).to(dtype)
 
     def round_trip(self, values: Tensor) -> Tensor:
         """What is left of values once they went through codes: the nearest values on the grid."""

@@ -49,7 +49,12 @@ class SuccessiveHalving:
         return job
 
     def report(self, job: Job, loss: float) -> None:
-        """A job's loss is known. Raises ValueError for a job that does not run: one counts once."""
+        """A job's loss is known; NaN where it was lost.
+
+        Raises ValueError for a job that does not run, as one counts once, and for no number.
+        """
+        if loss is None:
+            raise ValueError(f"{job} has no loss: report NaN, or give_up where its worker is gone.")
         self._end(job)
         self.losses[job.rung][job.trial] = loss
         if self.waiting or self.running or self.rung + 1 == len(self.resources):
