@@ -1,6 +1,7 @@
 """Train with torch's DistributedDataParallel, from a shell in the course's folder:
 
-OMP_NUM_THREADS=1 torchrun --standalone --nproc-per-node 2 cluster/local/train_torch.py
+OMP_NUM_THREADS=1 torchrun --standalone --local-addr 127.0.0.1 --nproc-per-node 2 \
+    cluster/local/train_torch.py
 """
 
 from __future__ import annotations

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 import threading
 from typing import Any
 
 import pytest
 
 import helpers
+from helpers.course.setup import state
 from helpers.engine.board import show_output
-from helpers.engine.errors import RankFailed
+from helpers.engine.errors import RankFailed, RunError
+from helpers.engine.launch import Client
+from helpers.engine.slurm import site
 from helpers.engine.wire import pack_value, unpack_value
 
 
@@ -43,3 +48,19 @@ def test_a_progress_bar_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == [
         "rank 1 | begun", "rank 1 | 100 %", "rank 1 | ended", "rank 2 | without an end",
     ]  # fmt: skip
+
+
+def test_a_machine_whose_name_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*args: Any) -> Any:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "gethostname", lambda: "nowhere-1")
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    monkeypatch.setattr(site.system, "missing_slurm_tools", lambda: [])
+    monkeypatch.setattr(state, "load", lambda: {"horovod": {"wheel": "there"}})
+    told = "own name, nowhere-1, leads to no address. Add a line `127.0.1.1 nowhere-1`"
+    assert told in str(state.horovod_missing())
+    if sys.platform == "linux":
+        assert told in site.missing()
+    with pytest.raises(RunError, match="Horovod's ranks do not start here"):
+        Client("horovod").ready()

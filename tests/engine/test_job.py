@@ -57,6 +57,7 @@ def test_a_script_under_torchrun(tmp_path: Path) -> None:
         "-m",
         "torch.distributed.run",
         "--standalone",
+        "--local-addr=127.0.0.1",
         "--nproc_per_node=2",
     )
     assert lines == ["rank 0 of 2: 49", "rank 1 of 2: 49"]
