@@ -31,10 +31,10 @@ Change = Callable[[Any], Any]
 
 
 class Met:
-    """Whether a twist changed anything."""
+    """Whether a twist changed anything, or at least gave another object."""
 
     def __init__(self) -> None:
-        self.changed = False
+        self.changed = self.touched = False
 
 
 def is_array(value: Any) -> bool:
@@ -235,7 +235,7 @@ def spoil(value: Any, out: set[int]) -> bool:
     if listed(value) and value and any(spoil(one, out) for one in value):
         return True
     if isinstance(value, list) and value:
-        value.reverse() if value[0] != value[-1] else value.pop()
+        value.pop()
         return True
     if type(value) is dict and value:
         if not any(spoil(one, out) for one in value.values()):
@@ -255,6 +255,7 @@ def remembers(answer: Callable[..., Any], met: Met) -> Callable[..., Any]:
         value = call()  # messages are sent all the same
         again = first.setdefault(key, value)
         met.changed = met.changed or not alike(again, value)
+        met.touched = met.touched or again is not value
         return again
 
     return wrapped(answer, around)
@@ -316,7 +317,7 @@ def asked(exercise: Exercise) -> dict[str, str]:
         met, table = Met(), Table(exercise)
         answer = twist.wraps(exercise.reference, met)
         passed = all(table.verdict(answer, seed).status == "passed" for seed in SEEDS)
-        if not passed and not met.changed:
+        if not passed and not met.changed and not met.touched:
             found[twist.name] = "?"
             continue
         found[twist.name] = "asked" if not passed else "passes" if met.changed else "–"
@@ -330,7 +331,9 @@ def row(exercise: Exercise) -> str:
 
 _OTHERS = "it is its own copy, which nobody reads again"
 _SIX = "numbers are compared to six digits, as float32 gives them"
-_IN_PLACE = "the tensor that it was given holds the result, and is looked at; what it returns is not"
+_IN_PLACE = (
+    "the tensor that it was given holds the result, and is looked at; what it returns is not"
+)
 _SEES = "the grader asks each rank in a process of its own"
 MAY: dict[str, tuple[str, ...]] = {
     _SIX: (
