@@ -28,8 +28,8 @@ def judge(exercise: Exercise, case: Case, seen: Observation, run: Run = observe_
     if fault is None:
         nth = ("first", "second", "third", "fourth", "fifth")[min(seen.written or 0, 4)]
         hint = (
-            f"{case.name}, the result is right, but your function changed its {nth} argument, which "
-            "belongs to whoever called it: work on a copy."
+            f"{case.name}, the result is right, but your function changed its {nth} argument, "
+            "which belongs to whoever called it: work on a copy."
         )
         return Verdict("wrong", hint, "an argument changed")
     answer = known.same_as(exercise, case, seen, run)

@@ -2,9 +2,9 @@
 
     python -m tests.checks.twists [NN.k …]     prints the rows of `kinds.md`
 
-A twist does the same to the course's own answer of any exercise, and knows nothing of it. "asked": no
-answer with it passes; "passes": the exercise does not mind, and `MAY` says why; "–": it changes
-nothing in any case; "?": the answer may not be wrapped.
+A twist does the same to the course's own answer of any exercise, and knows nothing of it.
+"asked": no answer with it passes; "passes": the exercise does not mind, and `MAY` says why; "–": it
+changes nothing in any case; "?": the answer cannot be wrapped so.
 """
 
 from __future__ import annotations
