@@ -23,8 +23,15 @@ def judge(exercise: Exercise, case: Case, seen: Observation, run: Run = observe_
     if not seen.trouble and not whole(exercise, case, seen):
         return Verdict("wrong", f"{case.name}, the answer is incomplete.", "incomplete")
     fault = "" if seen.trouble else _asked(exercise.claim, case, seen, strict=True)
-    if fault is None:
+    if fault is None and seen.written is None:
         return Verdict("passed")
+    if fault is None:
+        nth = ("first", "second", "third", "fourth", "fifth")[min(seen.written or 0, 4)]
+        hint = (
+            f"{case.name}, the result is right, but your function changed its {nth} argument, "
+            "which belongs to whoever called it: work on a copy."
+        )
+        return Verdict("wrong", hint, "an argument changed")
     answer = known.same_as(exercise, case, seen, run)
     if answer is not None:
         said = _asked(lambda c, s: known.said(exercise, answer, c, s), case, seen)
@@ -41,8 +48,8 @@ def judge(exercise: Exercise, case: Case, seen: Observation, run: Run = observe_
 
 
 def is_right(exercise: Exercise, case: Case, seen: Observation) -> bool:
-    """Whether the claim holds, without a search for the reason where it does not."""
-    if seen.trouble or not whole(exercise, case, seen):
+    """Whether all is right, without a search for the reason where it is not."""
+    if seen.trouble or seen.written is not None or not whole(exercise, case, seen):
         return False
     return _asked(exercise.claim, case, seen, strict=True) is None
 

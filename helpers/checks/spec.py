@@ -51,7 +51,8 @@ class Observation:
     trouble: how it ended, "" where it returned, "not judged" where the machine was too busy to
     tell. kind, text: of the exception, or what it did until its time was over. rank: the one at
     fault. waiting: for each rank that waits, in words, "waits to receive from rank 1". place: the
-    line it was at.
+    line it was at. written: the place of an argument that an ordinary function changed, which
+    belongs to whoever called it.
     """
 
     values: list[Any] = field(default_factory=list)
@@ -67,6 +68,7 @@ class Observation:
     rank: int | None = None
     waiting: dict[int, str] = field(default_factory=dict)
     place: Place | None = None
+    written: int | None = None
 
 
 @dataclass(frozen=True)

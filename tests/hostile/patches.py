@@ -28,7 +28,9 @@ def child_answers_for_itself():
     from helpers.grade.worker import child
 
     def call(self, message, line):
-        line.over({"trouble": "", "kind": "", "text": "", "line": 0, "values": [[True]]})
+        line.over(
+            {"trouble": "", "kind": "", "text": "", "line": 0, "values": [[True]], "written": None}
+        )
 
     child.Child._call = child.Child._rank = call
 

@@ -38,6 +38,7 @@ def connection(at="call"):
 
         def seen(self, values, **others):
             told = {"trouble": "", "kind": "", "text": "", "line": 0, "values": values}
+            told["written"] = None
             self.ask("end", told | others)
 
     return Connection()

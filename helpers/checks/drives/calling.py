@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from helpers.checks.compare import agree
 from helpers.checks.drives.values import plain, tensors
 from helpers.checks.spec import Case, Driver, Observation, Place
 
@@ -15,14 +16,20 @@ Function = Callable[..., Any]
 
 
 def plain_call(fn: Function, case: Case) -> Observation:
-    """Call an ordinary function once; its value is `values[0]`."""
+    """Call an ordinary function once; its value is `values[0]`, and `written` is noted."""
     trouble = wrong_signature(fn, len(case.args[0]))
     if trouble:
         return trouble
+    given = [tensors(a) for a in case.args[0]]
     try:
-        return Observation(values=[plain(fn(*[tensors(a) for a in case.args[0]]))])
+        seen = Observation(values=[plain(fn(*given))])
     except Exception as error:
         return failed(error, fn)
+    places = [
+        place for place, a in enumerate(given) if not agree(plain(a), plain(case.args[0][place]))
+    ]
+    seen.written = next(iter(places), None)
+    return seen
 
 
 def wrong_signature(fn: Function, arguments: int) -> Observation | None:

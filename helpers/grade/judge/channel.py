@@ -181,10 +181,14 @@ def _numbers(value: Any) -> int:
 def observed(args: list[Any], rank: int | None = None, real: bool = False) -> Observation:
     """The observation in a child's last word. real: of a run on real ranks. Raises Malformed."""
     said = args[0] if len(args) == 1 else None
-    if type(said) is not dict or set(said) != {"trouble", "kind", "text", "line", "values"}:
+    keys = {"trouble", "kind", "text", "line", "values", "written"}
+    if type(said) is not dict or set(said) != keys:
         raise Malformed("no observation")
     trouble, kind, text, line = (said[key] for key in ("trouble", "kind", "text", "line"))
     if list(map(type, (trouble, kind, text, line))) != [str, str, str, int]:
+        raise Malformed("no observation")
+    written = said["written"]
+    if written is not None and (type(written) is not int or written < 0):
         raise Malformed("no observation")
     if trouble not in (_ON_REAL_RANKS if real else _TROUBLES):
         raise Malformed("trouble that only the judge sees")
@@ -195,6 +199,7 @@ def observed(args: list[Any], rank: int | None = None, real: bool = False) -> Ob
         text=text[:_TEXT],
         rank=rank,
         place=Place("", line) if 0 < line < 100_000 else None,
+        written=written,
     )
 
 

@@ -160,4 +160,5 @@ def as_data(seen: Any) -> dict[str, Any]:
     """An observation as JSON data."""
     line = seen.place.line if seen.place is not None else 0
     said = {"trouble": seen.trouble, "kind": seen.kind[:80], "text": seen.text[:_TEXT]}
-    return {**said, "line": line, "values": encode(list(seen.values))}
+    values = encode(list(seen.values))
+    return {**said, "line": line, "values": values, "written": seen.written}
