@@ -61,7 +61,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
             first = [close(g, w, _TOLERANCE) for g, w in pairs].index(False)
             yield (
                 f"rank {rank}'s gradient of parameter {first} is not that of one batch of all rows"
-                f"{_times(got, want) or rounded(got, want)}."
+                f"{rounded(got, want) or _times(got, want)}."
             )
         if not all_close(value["weights"], case.args[rank][0], 0.0):
             yield f"rank {rank}'s weights changed: only gradients were to change."
