@@ -28,7 +28,7 @@ def cases(seed: int) -> list[Case]:
     if seed:
         shapes = [(n, int(random.integers(1, 60))) for n in (1, 2, 3, 5, 6)]
         shapes += [(4, 4 * int(random.integers(2, 9)) + int(random.integers(1, 4))), (5, 3)]
-    for ranks, length in [*shapes, (5, 9)]:
+    for ranks, length in [*shapes, (2, 0), (5, 9)]:
         # Numbers without rounding, so that every order of additions gives the same sum.
         held = random.integers(-50, 50, (ranks, length)).astype(np.float32)
         name = f"On {count(ranks, 'rank')} with {count(length, 'element')}"

@@ -27,7 +27,7 @@ _LATENCY = 50e-6
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: 3, 1, 2, 5 and 8 ranks, each later than the one before; else in any order. At last
-    fewer elements than ranks, in float64, with numbers that float32 rounds."""
+    no elements, and fewer than ranks, in float64, with numbers that float32 rounds."""
     random, made = rng(seed, "02.5"), []
     shapes = [(3, 10), (1, 4), (2, 8), (5, 23), (8, 64)]
     if seed:
@@ -35,7 +35,7 @@ def cases(seed: int) -> list[Case]:
             (n, n * int(random.integers(2, 9)) + (1 if n > 4 else int(random.integers(1, n + 1))))
             for n in (1, 2, 3, 5, 8)
         ]
-    for ranks, length in [*shapes, (5, 3)]:
+    for ranks, length in [*shapes, (2, 0), (5, 3)]:
         held = random.integers(1, 50, (ranks, length)).astype(np.float32)
         late = [1e-3 * r for r in (random.permutation(ranks) if seed else range(ranks))]
         name = f"On {count(ranks, 'rank')} with {count(length, 'element')}"
@@ -98,7 +98,7 @@ def _shares(case: Case, seen: Observation) -> Iterator[str]:
 
 def _too_much(case: Case, seen: Observation) -> Iterator[str]:
     """Whole buffers where slices are enough, by what the ranks' functions write."""
-    worked = [(v["worked"] or 0) / len(case.facts["sum"]) for v in seen.values]
+    worked = [(v["worked"] or 0) / (len(case.facts["sum"]) or 1) for v in seen.values]
     most = max(worked)  # split, it is 2; alone, N and more
     if case.ranks >= 8 and most > 4 and _right(case, seen):
         yield (
