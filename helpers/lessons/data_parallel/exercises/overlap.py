@@ -200,8 +200,9 @@ def _some_do_not_come(case: Case, seen: Observation) -> str | None:
 
 def _does_not_wait(case: Case, seen: Observation) -> str | None:
     (sums, done), buckets = (seen.values[0][key] for key in ("sums", "done")), len(case.args[0][3])
-    all_start = len(sums) > buckets * (len(done) - 1)
-    if case.ranks == 1 or not sums or sums[0][0] or done[0] >= buckets or not all_start:
+    weights, made = case.args[0][0], {size for *_, size in sums}
+    every = all(sum(weights[i].size for i in group) in made for group in case.args[0][3])
+    if case.ranks == 1 or not sums or sums[0][0] or done[0] >= buckets or not every:
         return None
     return (
         f"{done[0]} of {buckets} sums were through when finish() returned, and the step was taken "

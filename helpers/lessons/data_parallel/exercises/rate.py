@@ -21,16 +21,17 @@ def over_steps(fn: Function, steps: list[int], *others: Any) -> Any:
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: 8 times the batch with 4 steps of warmup, then 1 rank, and no warmup at all; at last
-    a batch that is no whole number of times as large."""
+    one step of it, and a batch that is no whole number of times as large."""
     random = rng(seed, "03.6")
     settings: list[tuple[float, float, int]]
-    settings = [(0.1, 8, 4), (0.05, 1, 10), (0.2, 4, 0), (0.1, 256, 100), (0.0123456, 2.5, 1)]
+    settings = [(0.1, 8, 4), (0.05, 1, 10), (0.2, 4, 0), (0.1, 256, 100), (0.1, 4, 1)]
+    settings.append((0.0123456, 2.5, 3))
     if seed:
         settings = [(0.3, 16, 0)]
         for _ in range(5):
             base, times, warmup = random.uniform([0.01, 2, 2], [1, 300, 50])
             settings.append((float(base), int(times), int(warmup)))
-        settings.append((0.2, float(random.integers(1, 9)) + 0.5, 1))
+        settings += [(0.2, 4, 1), (0.2, float(random.integers(1, 9)) + 0.5, 3)]
     made = []
     for base, times, warmup in settings:
         steps = sorted({0, 1, 2, warmup // 2, max(warmup - 1, 0), warmup, warmup + 1, 10 * warmup})

@@ -142,7 +142,7 @@ def compared(case: Case, seen: Observation) -> Any:
     first, second, *_ = epochs = _epochs(seen)
     missing, twice = _missing_and_twice(case, first)
     if missing or twice:
-        drawn = any(len({*shard}) < len(shard) for shard in first)
+        drawn = any(len({*shard}) < len(shard) and min(shard) >= 0 for shard in first)
         return [bool(missing), bool(twice), [len(shard) for shard in first], drawn]
     moved = [sorted(shard) for shard in first] != [sorted(shard) for shard in second]
     if first == second or (case.ranks > 1 and not moved):

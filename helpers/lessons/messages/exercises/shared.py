@@ -86,8 +86,10 @@ def _shares(case: Case, seen: Observation) -> Iterator[str]:
     """Ranks that sum more than others, or all more than a share, by where each writes first."""
     sums = [len(v["places"]) for v in seen.values]
     most, least = int(np.argmax(sums)), int(np.argmin(sums))
-    everything = case.ranks >= 8 and sums[least] > 0.75 * len(case.facts["sum"])
-    if (everything or sums[most] - sums[least] > 1) and _right(case, seen):
+    length = len(case.facts["sum"])  # a rank without a share may first write something else
+    everything = case.ranks >= 8 and sums[least] > 0.75 * length
+    uneven = length >= case.ranks and sums[most] - sums[least] > 1
+    if (everything or uneven) and _right(case, seen):
         who = f"rank {most} makes {sums[most]} of its elements, and rank {least} makes "
         who = "every rank makes all of it" if everything else who + str(sums[least] or "none")
         yield (
