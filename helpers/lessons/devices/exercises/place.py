@@ -97,7 +97,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     yield from _not_asked(case, seen)
     if found := _first(case, seen):
         op, got = found
-        told = describe(got) or "an empty text"
+        told = f"the text {got!r}" if got in ("", "None") else describe(got)
         yield f"{_named(op)} goes to {describe(case.facts['want'][op[0]])}; you gave {told}."
     yield _left_alone(case, seen)
 

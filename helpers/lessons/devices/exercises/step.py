@@ -6,7 +6,7 @@ The claim: exactly what a step of torch holds, tensor by tensor, in bytes.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.checks.compare import count, describe, number
+from helpers.checks.compare import count, describe, is_array, number, numbers_in
 from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
@@ -84,9 +84,10 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 
 def _not_four(case: Case, seen: Observation) -> Iterator[str]:
     value = seen.values[0]["given"]
-    if type(value) not in (list, tuple) or len(value) != 4:
+    if numbers_in(value, 4) is None:
+        what = "a tensor, " * is_array(value) + describe(value)
         yield (
-            f"your function gave {describe(value)}; return four numbers of bytes: parameters, "
+            f"your function gave {what}; return four numbers of bytes: parameters, "
             "gradients, optimizer state and activations."
         )
 
