@@ -42,7 +42,7 @@ on_gradients = Ranked(_on_gradients, arguments=4)
 def cases(seed: int) -> list[Case]:
     """Seed 0: even shards on 3 ranks, then uneven ones on 3, 1, 2 and 5; else uneven."""
     random, made = rng(seed, "03.2"), []
-    for rows, n in nets.uneven(random, (1, 2, 3, 5, 6)) if seed else [(6, 3), *nets.UNEVEN]:
+    for rows, n in nets.uneven(random, (3, 1, 2, 5, 6)) if seed else [(6, 3), *nets.UNEVEN]:
         weights = random_weights(random, _LAYERS)
         inputs, targets, cuts = nets.shared_out(random, rows, n, _LAYERS)
         args = tuple((weights, inputs[cut], targets[cut], rows) for cut in cuts)

@@ -46,7 +46,7 @@ def cases(seed: int) -> list[Case]:
     random, made = rng(seed, "03.3"), list[Case]()
     shapes, most, rate = nets.UNEVEN, 4, 0.1
     if seed:
-        shapes = nets.uneven(random, (1, 2, 3, 5))
+        shapes = nets.uneven(random, (3, 1, 2, 5))
         most, rate = int(random.integers(3, 6)), float(random.uniform(0.05, 0.2))
     settings = [(*shape, most - (shape[1] == 5), rate) for shape in shapes]
     for rows, n, steps, rate in [*settings, (7, 3, most, 0.0)]:
