@@ -82,10 +82,11 @@ def _weights_travel(case: Case, seen: Observation) -> str | None:
     sent, enough = sum(seen.bytes) / sum(each.nbytes for each in weights), 1 + 2 * steps
     if case.ranks != 2 or sent <= enough + 1:
         return None
+    often = "Equal steps keep equal replicas equal: broadcast before the first step alone."
     return (
         f"{sent:.3g} times the parameters' bytes were sent in {steps} steps, and {enough} are "
-        "enough: rank 0's parameters once, then the gradients there and back in every step. Equal "
-        "steps keep equal replicas equal: broadcast before the first step alone."
+        "enough: rank 0's parameters once, then the gradients there and back in every step. "
+        f"{often if sent > enough + steps - 1.5 else 'Count what else is sent.'}"
     )
 
 
