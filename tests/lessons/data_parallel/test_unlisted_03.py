@@ -23,7 +23,7 @@ in eight bits
 """,
     "03.2": """
 a share in float32
-    | rows / total => float(torch.tensor(rows / total))
+    | weight = rows / total => weight = float(torch.tensor(rows / total))
     agree to seven digits
 """,
     "03.3": """
