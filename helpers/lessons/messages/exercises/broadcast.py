@@ -25,7 +25,8 @@ def cases(seed: int) -> list[Case]:
     random, made = rng(seed, "02.2"), []
     worlds = [(5, 0), (1, 0), (2, 1), (3, 1), (8, 0), (5, 3), (3, 2)]
     if seed:
-        worlds = [(n, int(random.integers(n))) for n in (5, 1, 2, 3, 7, 8, 12)]
+        worlds = [(n, int(random.integers(n))) for n in (1, 2, 3, 7, 8, 12)]
+        worlds = [(5, 0), *worlds]
     for number, (ranks, root) in enumerate(worlds):
         length = int(random.integers(1, 90)) if seed else 64
         held = random.standard_normal((ranks, length)).astype(np.float32)
