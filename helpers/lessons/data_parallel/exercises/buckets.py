@@ -45,7 +45,8 @@ def _got(seen: Observation) -> list[list[int]]:
 
 
 def _not_whole(case: Case, seen: Observation) -> str | None:
-    for number in (number for bucket in _got(seen) for number in bucket):
+    numbers: list[Any] = [number for bucket in _got(seen) for number in bucket]
+    for number in numbers:
         if type(number) is not int and not (is_array(number, ()) and number.dtype.kind in "iu"):
             return f"{number!r} is no whole number: a bucket lists the numbers of its parameters."
     return None

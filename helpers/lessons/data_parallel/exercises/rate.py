@@ -23,7 +23,7 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: 8 times the batch with 4 steps of warmup, then 1 rank, and no warmup at all; at last
     one step of it, and a batch that is no whole number of times as large."""
     random = rng(seed, "03.6")
-    settings: list[tuple[float, float, int]]
+    settings: list[tuple[float, Any, int]]
     settings = [(0.1, 8, 4), (0.05, 1, 10), (0.2, 4, 0), (0.1, 256, 100), (0.1, 4, 1)]
     settings.append((0.0123456, 2.5, 3))
     if seed:

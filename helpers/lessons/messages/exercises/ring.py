@@ -31,7 +31,7 @@ def cases(seed: int) -> list[Case]:
         shapes += [(4, 4 * int(random.integers(2, 9)) + int(random.integers(1, 4))), (5, 3)]
     for ranks, length in [*shapes, (2, 0), (5, 9)]:
         # Numbers without rounding, so that every order of additions gives the same sum.
-        held = random.integers(-50, 50, (ranks, length)).astype(np.float32)
+        held: np.ndarray = random.integers(-50, 50, (ranks, length)).astype(np.float32)
         name = f"On {count(ranks, 'rank')} with {count(length, 'element')}"
         if (ranks, length) == (5, 9):
             held = random.integers(-(2**40), 2**40, (ranks, length)) / 2.0**10
