@@ -78,7 +78,7 @@ def ring_with_padding(comm: Any, tensor: Any) -> None:
     """Pads the tensor to a multiple of N; even ranks send first, odd ones receive first."""
     n, right, left = comm.size, (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     each = -(-len(tensor) // n)
-    padded = torch.zeros(n * each)
+    padded = tensor.new_zeros(n * each)
     padded[: len(tensor)] = tensor
     chunks = padded.view(n, each)
     for step in range(2 * (n - 1)):

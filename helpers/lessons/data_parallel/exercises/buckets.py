@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from helpers.checks.compare import describe, listing
+from helpers.checks.compare import describe, is_array, listing
 from helpers.checks.drives.arguments import call_with_tensors
 from helpers.checks.drives.requests import changed, returned
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
@@ -11,15 +11,16 @@ from helpers.checks.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: five small models; else random ones."""
+    """Seed 0: small models; else random ones. In some a bucket is a byte short of the limit, or a
+    parameter has no elements."""
     random, models = rng(seed, "03.4"), [([40, 8, 64, 16, 20, 4], 60), ([100, 10, 100, 10], 50)]
-    models += [([8, 8, 8, 8], 16), ([7], 100), ([], 100)]
+    models += [([8, 8, 8, 8], 16), ([7], 100), ([], 100), ([2, 1, 59], 60), ([0, 8, 4, 0], 8)]
     if seed:
         exact = 4 * int(random.integers(1, 9))  # buckets that hold the limit to the byte
-        models = [([exact] * 6, 2 * exact)]
-        for _ in range(12):
-            sizes = [4 * int(s) for s in random.integers(1, 60, int(random.integers(1, 14)))]
-            models.append((sizes, 4 * int(random.integers(1, 80))))
+        models = [([exact] * 6, 2 * exact), ([3, 2, exact], exact + 1), ([0, 0, exact, 0], exact)]
+        for unit in [4] * 9 + [1] * 3:
+            sizes = [unit * int(s) for s in random.integers(1, 60, int(random.integers(1, 14)))]
+            models.append((sizes, unit * int(random.integers(1, 80))))
     return [
         Case(f"With sizes {s} and limit {n}", ((list(s), n),), facts={"want": reference(s, n)})
         for s, n in models
@@ -35,11 +36,20 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         if got[at : at + 1] != [bucket]:
             mine = got[at] if at < len(got) else "missing"
             yield f"bucket {at} is {mine}; it should be {bucket}."
+    yield _not_whole(case, seen)
     yield _used_up(case, seen)
 
 
 def _got(seen: Observation) -> list[list[int]]:
     return [list(bucket) for bucket in returned(seen.values[0])]
+
+
+def _not_whole(case: Case, seen: Observation) -> str | None:
+    numbers: list[Any] = [number for bucket in _got(seen) for number in bucket]
+    for number in numbers:
+        if type(number) is not int and not (is_array(number, ()) and number.dtype.kind in "iu"):
+            return f"{number!r} is no whole number: a bucket lists the numbers of its parameters."
+    return None
 
 
 def _used_up(case: Case, seen: Observation) -> str | None:
@@ -84,9 +94,7 @@ def _closed_late(case: Case, seen: Observation) -> Iterator[str]:
 
 def _not_lists(case: Case, seen: Observation) -> str | None:
     got = returned(seen.values[0])
-    if type(got) is list and all(
-        type(b) in (list, tuple) and all(type(i) is int for i in b) for b in got
-    ):
+    if type(got) in (list, tuple) and all(type(b) in (list, tuple) for b in got):
         return None
     return f"you returned {describe(got)}: return a list of lists of whole numbers."
 

@@ -86,7 +86,7 @@ def _on_hooks(
     for out, wanted in zip(inputs, targets, strict=True):
         if not callable(finish):
             break
-        model.zero_grad()
+        model.zero_grad(set_to_none=step % 2 == 0)  # as optimizers do, one way or the other
         for layer in model:
             out = layer(out)
             if isinstance(layer, nn.Linear):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from helpers.checks.common import raised
-from helpers.checks.compare import describe, number, short
+from helpers.checks.compare import count, describe, number, short
 from helpers.checks.drives.calling import Function, driver
 from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
@@ -20,18 +20,23 @@ def over_steps(fn: Function, steps: list[int], *others: Any) -> Any:
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 8 times the batch with 4 steps of warmup, then 1 rank, and no warmup at all."""
+    """Seed 0: 8 times the batch with 4 steps of warmup, then 1 rank, and no warmup at all; at last
+    one step of it, and a batch that is no whole number of times as large."""
     random = rng(seed, "03.6")
-    settings = [(0.1, 8, 4), (0.05, 1, 10), (0.2, 4, 0), (0.1, 256, 100)]
+    settings: list[tuple[float, Any, int]]
+    settings = [(0.1, 8, 4), (0.05, 1, 10), (0.2, 4, 0), (0.1, 256, 100), (0.1, 4, 1)]
+    settings.append((0.0123456, 2.5, 3))
     if seed:
         settings = [(0.3, 16, 0)]
         for _ in range(5):
             base, times, warmup = random.uniform([0.01, 2, 2], [1, 300, 50])
             settings.append((float(base), int(times), int(warmup)))
+        settings += [(0.2, 4, 1), (0.2, float(random.integers(1, 9)) + 0.5, 3)]
     made = []
     for base, times, warmup in settings:
         steps = sorted({0, 1, 2, warmup // 2, max(warmup - 1, 0), warmup, warmup + 1, 10 * warmup})
-        name = f"With base {short(base)}, {times} times the batch and {warmup} steps of warmup"
+        name = f"With base {short(base)}, {short(times)} times the batch"
+        name += f" and {count(warmup, 'step')} of warmup"
         want = [reference(step, base, times, warmup) for step in steps]
         made.append(Case(name, ((steps, base, times, warmup),), facts={"want": want}))
     return made

@@ -18,7 +18,7 @@ from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.data_parallel.algorithms.data_parallel import shard as reference
 
-_EPOCHS = 3
+_EPOCHS = 4
 
 
 def _over_epochs(fn: Function, rank: int, rows: int, size: int, epochs: int, other: int) -> Any:
@@ -44,10 +44,10 @@ over_epochs = Apart(_over_epochs, arguments=4)  # `values[0][call][rank]` are ro
 def cases(seed: int) -> list[Case]:
     """Seed 0: 20 rows on 3 ranks, then 1, 2 and 5; else any rows; fewer than ranks too."""
     random = rng(seed, "03.1")
-    shapes = [(20, 3), (16, 1), (17, 2), (23, 5), (3, 5)]
+    shapes = [(20, 3), (16, 1), (17, 2), (23, 5), (3, 5), (300, 2)]
     if seed:
-        shapes = [(n * int(random.integers(8, 30)) + n // 2, n) for n in (1, 2, 3, 5, 8)]
-        shapes.append((3, 5))
+        shapes = [(n * int(random.integers(8, 30)) + n // 2, n) for n in (3, 1, 2, 5, 8)]
+        shapes += [(3, 5), (300, 2)]
     return [
         Case(f"With {rows} rows on {count(n, 'rank')}", ((rows, n, _EPOCHS, rows + 7),), n)
         for rows, n in shapes
@@ -82,8 +82,11 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     for one, other in combinations(range(_EPOCHS) if rows >= 8 else (), 2):
         if epochs[one] == epochs[other]:
             yield f"epochs {one} and {other} have the same order."
-    if n > 1 and rows >= 16 and [sorted(s) for s in epochs[0]] == [sorted(s) for s in epochs[1]]:
+    kept = sum(len({*one} & {*other}) for one, other in zip(*epochs[:2], strict=True)) / rows
+    if n > 1 and rows >= 16 and kept == 1:
         yield "each rank sees the same rows in every epoch."
+    if n > 1 and rows >= 100 and kept > 0.8:
+        yield f"{kept:.0%} of the rows stay on their rank from epoch to epoch: mix them anew."
     for look in (by_calls, other_rows, left_alone):
         yield look(case, seen)
 
@@ -136,10 +139,11 @@ def _missing_and_twice(case: Case, shards: list[list[int]]) -> tuple[int, int]:
 def compared(case: Case, seen: Observation) -> Any:
     """What went wrong first: epoch 0's rows, then the epochs' order, then what calls leave behind.
     Which permutation it was is no matter."""
-    first, second, _ = epochs = _epochs(seen)
+    first, second, *_ = epochs = _epochs(seen)
     missing, twice = _missing_and_twice(case, first)
     if missing or twice:
-        return [bool(missing), bool(twice), [len(shard) for shard in first]]
+        drawn = any(len({*shard}) < len(shard) and min(shard) >= 0 for shard in first)
+        return [bool(missing), bool(twice), [len(shard) for shard in first], drawn]
     moved = [sorted(shard) for shard in first] != [sorted(shard) for shard in second]
     if first == second or (case.ranks > 1 and not moved):
         flat = [i for shard in first for i in shard]
@@ -165,6 +169,10 @@ each rank shuffles in its own way
     | , generator=torch.Generator().manual_seed(epoch) =>
     rows on no rank: {missing}; more than once: {twice}. All ranks cut one permutation, each row in
     it once: seed a generator with the epoch alone.
+draws with replacement
+    | torch.randperm(rows, => torch.randint(rows, (rows,),
+    rows on no rank: {missing}; more than once: {twice}, also on one rank: `randint` may draw a row
+    again, `randperm` has each once.
 loses the remainder
     | shard_bounds(rows, rank, size) => rank * (rows // size), (rank + 1) * (rows // size)
     rows on no rank: {missing}. `rows // size` loses the remainder: cut at ⌊r·rows/size⌋.

@@ -24,15 +24,18 @@ LINES = 1000  # that a log can hold
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 1, then 2, 3 and 4; else other weights and values for the number 01.4."""
+    """Seed 0: 1, then 2, 3 and 4, and such as are no small whole numbers; else others for 01.4."""
     random = rng(seed, "01.4")
-    numbers = [1.0, 2.0, 3.0, 4.0]
+    drawn = [[1.0, 2.0, 3.0, 4.0], [0.5, -300.25, 0.0, 7.75]]
     if seed:
-        size = int(random.integers(5, 12))
-        numbers = [float(n) for n in random.choice(np.arange(-90, 90), size, replace=False)]
-    start, *values = numbers
-    name = f"For a weight of {start:g} and {count(len(values), 'run')}"
-    return [Case(name, ((start, values),), facts={"log": numbers[:-1]})]
+        quarters = random.choice(np.arange(-4000, 4000), int(random.integers(5, 12)), replace=False)
+        drawn = [[float(n) / 4 for n in quarters]]
+    made = []
+    for numbers in drawn:
+        start, *values = numbers
+        name = f"For a weight of {start:g} and {count(len(values), 'run')}"
+        made.append(Case(name, ((start, values),), facts={"log": numbers[:-1]}))
+    return made
 
 
 def _before(graph: Graph, name: str) -> set[str]:

@@ -1,6 +1,7 @@
 """Exercise 01.3, the order with the least peak.
 
-Branches are (work, result) in MiB. The claim: each is there once, and no order has a lower peak.
+Branches are (work, result) in MiB. The claim: each is there once, by a whole number, no order has a
+lower peak, and the list is left as it is: the lesson reckons with it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from helpers.checks.compare import count, describe, is_array, number
-from helpers.checks.drives.calling import plain_call
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed, returned
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.devices.algorithms.device_memory import least_peak as reference
@@ -59,7 +61,7 @@ def _best(branches: Branches) -> int:
 
 
 def _given(seen: Observation) -> list[float | None]:
-    given = seen.values[0]
+    given = returned(seen.values[0])
     return [number(each) for each in (given.tolist() if is_array(given) else given)]
 
 
@@ -71,25 +73,41 @@ def _order(case: Case, seen: Observation) -> list[int] | None:
     return [int(each) for each in found if each is not None]
 
 
-def claim(case: Case, seen: Observation) -> Iterator[str]:
-    """Each branch once, and the least peak."""
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
+    """Each branch once, and the least peak, from a list that stays."""
     order, branches, best = _order(case, seen), case.args[0][0], case.facts["best"]
     if order is None:
         once = f"each number from 0 to {len(branches) - 1} once"
-        yield f"{case.name}, {describe(seen.values[0])} is not an order: {once}."
+        yield f"{case.name}, {describe(returned(seen.values[0]))} is not an order: {once}."
     elif (got := peak_of(branches, order)) != best:
         yield f"your order {order} needs {got} MiB at its peak; {best} MiB are enough."
+    given = returned(seen.values[0])
+    for each in [given] if is_array(given) else given:
+        if type(each) is float or (is_array(each) and each.dtype.kind not in "iu"):
+            yield f"the order holds fractions, {each!r}: branches have whole numbers."
+    yield _left_alone(case, seen)
+
+
+def _left_alone(case: Case, seen: Observation) -> str | None:
+    if changed(seen.values[0]) is None:
+        return None
+    return (
+        "`branches` is another list afterwards, and your numbers are those of the one before. "
+        "`sort()` sorts in place; `sorted(…)` makes a list of its own."
+    )
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """Plain numbers, whatever they were given in; what is no number in any order."""
     found = _given(seen)
-    return sorted(map(tuple, seen.values[0])) if None in found else found
+    if None in found:
+        return sorted(map(tuple, returned(seen.values[0])))
+    return [found, changed(seen.values[0])]
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """The peak of an order, where one was given."""
-    order = None if seen.values[0] is None else _order(case, seen)
+    order = None if returned(seen.values[0]) is None else _order(case, seen)
     if order is None:
         return {}
     got, best = peak_of(case.args[0][0], order), case.facts["best"]
@@ -129,6 +147,10 @@ the first of equal ones
     | return => return [branches.index(branches[i]) for i in
     | branches[i][0]) => branches[i][0])]
     ! _stands_twice
+sorts the branches
+    | return => order =
+    | branches[i][0]) => branches[i][0]); branches.sort(); return order
+    ! _left_alone
 as given
     | branches[i][1] - branches[i][0] => 0
     {needs}: that is the order in which they are given.
@@ -172,13 +194,13 @@ EXERCISE = Exercise(
         "with the results before it, is the least."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=call_with_tensors,
     claim=claim,
     numbers=numbers,
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("01.3", WRONG, reference, _stands_twice),
+    wrong=wrong_answers("01.3", WRONG, reference, _stands_twice, _left_alone),
     ranked=False,
 )
 # Orders, each with a higher peak than the best on the branches that `_telling` draws.

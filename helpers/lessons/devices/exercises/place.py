@@ -2,7 +2,8 @@
 
 `place(ops, devices, soft) -> {name: device or None}`. The claim, op by op: with the variable that
 it uses; else on its pin where there is that device and the op has a kernel for it; else, without a
-pin or with soft placement, on the first device that it has a kernel for, GPUs before CPUs.
+pin or with soft placement, on the first device that it has a kernel for, GPUs before CPUs. And its
+lists are left as they are: the lesson asks with them again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from helpers.checks.compare import describe
-from helpers.checks.drives.calling import plain_call
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed, returned
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.devices.algorithms.placement import place as reference
@@ -33,21 +35,24 @@ SHOWN: tuple[Op, ...] = (
     ("lost", "GPU:0", BOTH, ""),
     ("use_lost", "CPU:1", BOTH, "lost"),
 )
+# Kernels in the other order, which does not count.
+_EITHER: Op = ("either", "", BOTH[::-1], "")
 # Its variable's pin is a device that is there and that the variable cannot be on, but the op can.
 _USES_TEXT: Op = ("use_text", "CPU:0", BOTH, "text_on_gpu")
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: the lesson's ops, on a machine with a GPU and without; else other ops as well."""
+    """Seed 0: the lesson's ops, on machines with GPUs and without; else other ops as well."""
     random, made = rng(seed, "01.2"), []
-    for third in ("GPU:0", "CPU:2"):
-        devices = ["CPU:0", "CPU:1", third]
+    for others in (["GPU:0", "GPU:1"], ["CPU:2"]):
+        devices = ["CPU:0", "CPU:1", *others]
         for soft in (False, True):
             ops = list(SHOWN)
             if seed:
                 ops = _others(random, devices) + [ops[i] for i in random.permutation([0, 1, 4, 5])]
                 ops += [SHOWN[i] for i in (6, 7, 8, 9, 2, 3, 10, 11)]
-            ops += [_USES_TEXT] if third == "GPU:0" else []
+            ops += [_USES_TEXT] if "GPU:0" in devices else []
+            ops.append(_EITHER)
             name = f"On {', '.join(devices)} {'with' if soft else 'without'} soft placement"
             facts = {"want": reference(ops, devices, soft)}
             made.append(Case(name, ((ops, devices, soft),), facts=facts))
@@ -60,7 +65,7 @@ def _others(random: np.random.Generator, devices: list[str]) -> list[Op]:
     ops: list[Op] = [("w0", devices[int(random.integers(len(devices)))], BOTH, "")]
     for number in range(8):
         pin = pins[int(random.integers(len(pins)))]
-        kernels = [BOTH, ["CPU"], ["GPU"]][int(random.integers(3))]
+        kernels = [BOTH, ["CPU"], ["GPU"], BOTH[::-1]][int(random.integers(4))]
         ops.append((f"op{number}", pin, kernels, ""))
     ops.append(("use0", pins[int(random.integers(len(pins)))], BOTH, "w0"))
     return ops
@@ -69,7 +74,7 @@ def _others(random: np.random.Generator, devices: list[str]) -> list[Op]:
 def _first(case: Case, seen: Observation) -> tuple[Op, Any] | None:
     """The first op that is not where it should be, and where it is."""
     for op in case.args[0][0]:
-        got = seen.values[0][op[0]]
+        got = returned(seen.values[0])[op[0]]
         if got != case.facts["want"][op[0]] or type(got) not in (str, type(None)):
             return op, got
     return None
@@ -83,7 +88,7 @@ def _named(op: Op) -> str:
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Every op is where TensorFlow would put it."""
-    answer = seen.values[0]
+    answer = returned(seen.values[0])
     if type(answer) is not dict:
         yield f"your function gave {describe(answer)} instead of a dictionary."
     for op in case.args[0][0]:
@@ -92,20 +97,33 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     yield from _not_asked(case, seen)
     if found := _first(case, seen):
         op, got = found
-        told = describe(got) or "an empty text"
+        told = f"the text {got!r}" if got in ("", "None") else describe(got)
         yield f"{_named(op)} goes to {describe(case.facts['want'][op[0]])}; you gave {told}."
+    yield _left_alone(case, seen)
+
+
+def _left_alone(case: Case, seen: Observation) -> str | None:
+    place = changed(seen.values[0])
+    if place is None:
+        return None
+    return (
+        f"`{('ops', 'devices')[place]}` is another list afterwards: whoever called asks with it "
+        "again. Sort and take from a list of your own; `sorted(…)` makes one."
+    )
 
 
 def _not_asked(case: Case, seen: Observation) -> Iterator[str]:
-    for name in sorted(set(seen.values[0]) - {op[0] for op in case.args[0][0]}):
+    for name in sorted(set(returned(seen.values[0])) - {op[0] for op in case.args[0][0]}):
         yield f"the dictionary has `{name}`, which is no op of this call: make it anew."
 
 
 def compared(case: Case, seen: Observation) -> Any:
-    """The first op that is missing, or else not where it should be, and where that is."""
-    missing = [op[0] for op in case.args[0][0] if op[0] not in seen.values[0]]
+    """The first op that is missing, or else not where it should be, and where that is; or else the
+    argument that is another one."""
+    answer = returned(seen.values[0])
+    missing = [op[0] for op in case.args[0][0] if op[0] not in answer]
     found = None if missing else _first(case, seen)
-    return missing[:1] or (found and [found[0][0], found[1]])
+    return missing[:1] or (found and [found[0][0], found[1]]) or changed(seen.values[0])
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -126,8 +144,8 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     wants = [case.facts["want"] for case in cases]
     refused = [sum(device is None for device in want.values()) for want in wants]
     return (
-        f"Passed on two machines: with a GPU {refused[0]} of {len(wants[0])} ops are refused, soft "
-        f"placement {refused[1]}; without one {refused[2]} and {refused[3]} of {len(wants[2])}."
+        f"Passed on two machines: with GPUs {refused[0]} of {len(wants[0])} ops are refused, soft "
+        f"placement {refused[1]}; without any {refused[2]} and {refused[3]} of {len(wants[2])}."
     )
 
 
@@ -176,6 +194,9 @@ keeps the pin's kind
     | != "GPU") => != "GPU"); usable.sort(key=lambda device: device[:3] != pin[:3])
     {op}: you gave {got}, of the kind that the pin names. A pin that cannot be kept is given up
     whole, its kind too: the first device with a kernel is {want}.
+sorts the devices
+    | usable = => devices.sort(key=lambda device: device[:3] != "GPU"); usable =
+    ! _left_alone
 not the first of a kind
     | for device in devices => for device in devices[::-1]
     {op}: you gave {got}. Of several devices of a kind it is the one with the lowest number.
@@ -192,13 +213,13 @@ EXERCISE = Exercise(
         "kernel, GPUs before CPUs; else None."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=call_with_tensors,
     claim=claim,
     mistakes=(Mistake("one dictionary for all calls", _not_asked),),
     numbers=numbers,
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("01.2", WRONG, reference),
+    wrong=wrong_answers("01.2", WRONG, reference, _left_alone),
     ranked=False,
 )

@@ -6,7 +6,7 @@ The claim: exactly what a step of torch holds, tensor by tensor, in bytes.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.checks.compare import count, describe, number
+from helpers.checks.compare import count, describe, is_array, number, numbers_in
 from helpers.checks.drives.calling import Function, failed, wrong_signature
 from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
@@ -17,9 +17,11 @@ ITEMS = ("parameters", "gradients", "optimizer state", "activations")
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: the lesson's network with Adam, then one layer, then two; else other networks."""
+    """Seed 0: the lesson's network with Adam, then one layer, then two, then a layer whose bytes 32
+    bits cannot count; else other networks."""
     random, made = rng(seed, "01.1"), []
     shapes = [([64, 512, 512, 10], 100, 2), ([10, 3], 1, 0), ([5, 7, 2], 4, 1)]
+    shapes.append(([40_000, 40_000], 8, 2))
     if seed:
         shapes = []
         for layers, slots in ((3, 2), (1, 0), (2, 1), (5, 3)):
@@ -27,6 +29,8 @@ def cases(seed: int) -> list[Case]:
             if layers == 3:
                 widths[2] = widths[1]
             shapes.append((widths, int(random.integers(2, 3000)), slots))
+        large = [2 * int(half) + 1 for half in random.integers(20_000, 30_000, 2)]
+        shapes.append((large, int(random.integers(2, 99)), 2))
     for widths, batch, slots in shapes:
         shape = "–".join(map(str, widths))
         name = f"For widths {shape}, {count(batch, 'row')} and {count(slots, 'slot')}"
@@ -69,20 +73,21 @@ def _changed(case: Case, seen: Observation) -> Iterator[str]:
 def compared(case: Case, seen: Observation) -> Any:
     """The first wrong item, to the byte, and the list that was given."""
     found = _first(case, seen)
-    return [found and [ITEMS[found[0]], f"{found[1]:.10g}"], seen.values[0]["widths"]]
+    return [found and [ITEMS[found[0]], f"{found[1]:.12g}"], seen.values[0]["widths"]]
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """The first wrong item, in words."""
     item, got = _first(case, seen) or (0, 0)
-    return {"got": f"{got:,.10g} bytes of {ITEMS[item]}"}
+    return {"got": f"{got:,.12g} bytes of {ITEMS[item]}"}
 
 
 def _not_four(case: Case, seen: Observation) -> Iterator[str]:
     value = seen.values[0]["given"]
-    if type(value) not in (list, tuple) or len(value) != 4:
+    if numbers_in(value, 4) is None:
+        what = "a tensor, " * is_array(value) + describe(value)
         yield (
-            f"your function gave {describe(value)}; return four numbers of bytes: parameters, "
+            f"your function gave {what}; return four numbers of bytes: parameters, "
             "gradients, optimizer state and activations."
         )
 
@@ -90,7 +95,7 @@ def _not_four(case: Case, seen: Observation) -> Iterator[str]:
 def _not_bytes(case: Case, seen: Observation) -> Iterator[str]:
     item, got = _first(case, seen) or (0, 0)
     if 4 * got == case.facts["want"][item]:
-        yield f"you gave {got:,.10g} numbers of {ITEMS[item]}. A float32 takes 4 bytes."
+        yield f"you gave {got:,.12g} numbers of {ITEMS[item]}. A float32 takes 4 bytes."
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:

@@ -20,15 +20,21 @@ _LATENCY, _BANDWIDTH = 50e-6, 1e7
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 5, 1, 2, 3 and 8 ranks, from rank 0 and from others; else also larger worlds."""
+    """Seed 0: 5, 1, 2, 3 and 8 ranks, from rank 0 and from others, at last a matrix in float64;
+    else also larger worlds, and whole numbers."""
     random, made = rng(seed, "02.2"), []
-    worlds = [(5, 0), (1, 0), (2, 1), (3, 1), (8, 0), (5, 3)]
+    worlds = [(5, 0), (1, 0), (2, 1), (3, 1), (8, 0), (5, 3), (3, 2)]
     if seed:
-        worlds = [(n, int(random.integers(n))) for n in (1, 2, 3, 5, 7, 8, 12)]
-    for ranks, root in worlds:
+        worlds = [(n, int(random.integers(n))) for n in (1, 2, 3, 7, 8, 12)]
+        worlds = [(5, 0), *worlds]
+    for number, (ranks, root) in enumerate(worlds):
         length = int(random.integers(1, 90)) if seed else 64
         held = random.standard_normal((ranks, length)).astype(np.float32)
         name = f"On {count(ranks, 'rank')}, from rank {root}"
+        if number % 7 == 6 or (seed and number % 3 == 2):
+            kind = ("float64", "int64")[number % 2]
+            held = (2.0**40 * random.standard_normal((ranks, 6, 4))).astype(kind)
+            name += f", with a matrix of {kind}"
         args = tuple((held[r], root) for r in range(ranks))
         clock = {"latency": _LATENCY, "bandwidth": _BANDWIDTH}
         made.append(Case(name, args, ranks, clock, {"root": root, "held": held}))
@@ -78,17 +84,22 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 
 
 def _no_partner(case: Case, seen: Observation) -> Iterator[str]:
-    why = (
-        "where N is no power of two, some partners of the last round are missing. Ask whether "
-        "place + distance < N."
-    )
-    if case.ranks == 2 ** rounds(case.ranks):
+    if seen.trouble != "failed" or "the ranks are 0 to" not in seen.text:
+        return
+    asked, root = int(seen.text.partition(", but")[0].rpartition(" ")[2]), case.facts["root"]
+    why = "in the round with distance d, places d to 2d − 1 receive, each from place − d."
+    if asked >= case.ranks != 2 ** rounds(case.ranks):
+        why = (
+            "where N is no power of two, some partners of the last round are missing. Ask whether "
+            "place + distance < N"
+        )
+        why += ", and take a partner's number `% N`." if root else "."
+    elif root:
         why = (
             "from a root in the middle, ranks are counted round the circle. Take the partner's "
             "number `% N`."
         )
-    if seen.trouble == "failed" and "the ranks are 0 to" in seen.text:
-        yield f"rank {seen.rank} asks for a rank that does not exist: {why}"
+    yield f"rank {seen.rank} asks for rank {asked}, which does not exist: {why}"
 
 
 def _all_wait(case: Case, seen: Observation) -> Iterator[str]:
@@ -123,8 +134,8 @@ hand to hand along a chain
     | have <= place < 2 * have => place == have
     | comm.rank - have => comm.rank - 1
     | have *= 2 => have += 1
-    every rank has the tensor, but it went hand to hand through {others} rounds instead of {rounds}:
-    whoever has it sends again in the next round, so the number of ranks that have it doubles.
+    every rank has the tensor, but it went hand to hand, {others} messages one after the other:
+    whoever has it sends again in the next round, so that the number of ranks that have it doubles.
 ignores the root
     | flat = flat_view(tensor) => flat, root = flat_view(tensor), 0
     every rank ended with rank 0's tensor. Count places from the root: place = (rank − root) % N,
@@ -189,7 +200,8 @@ EXERCISE = Exercise(
         Mistake("messages not waited for", not_waited),
     ),
     numbers=numbers,
-    compared=compared_in_place,
+    # Who sends nothing is not told what becomes of what came.
+    compared=lambda case, seen: [compared_in_place(case, seen), any(seen.messages)],
     praise=(
         "Passed on {worlds}, from any root; on 8 ranks it took 3 rounds and the root sent 3 "
         "messages."

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.checks.compare import describe, number, short
+from helpers.checks.compare import describe, is_array, number, short
 from helpers.checks.drives.calling import plain_call
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
@@ -20,7 +20,8 @@ _NOISE = 0.04
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: exact times, then times with errors of a few per cent, on two kinds of link."""
+    """Seed 0: exact times, then times with errors of a few per cent, on two kinds of link. At last
+    two sizes alone, one of them 0, and sizes in any order."""
     random, made = rng(seed, "02.4"), []
     links = [(40e-6, 1 / 1.25e9, 0.0), (40e-6, 1 / 1.25e9, _NOISE), (2e-6, 1 / 12.5e9, _NOISE)]
     if seed:
@@ -29,16 +30,22 @@ def cases(seed: int) -> list[Case]:
             for noise in (_NOISE, _NOISE, _NOISE, 0.0)
         ]
         links.append((random.uniform(1e-6, 3e-6), random.uniform(1e-9, 2e-9), _NOISE))
-    for alpha, beta, noise in links:
-        wobble = 1 + noise * random.choice([-1.0, 1.0], len(_SIZES))
-        wobble[-1] = 1 - noise  # the largest message is off by far more seconds than α
-        times = (alpha + _SIZES * beta) * wobble
+    two = np.array([0, 2**20])
+    middle = rng(seed, "02.4").permutation([*_SIZES[:-1], *_SIZES[:4]])
+    mixed = np.array([0, *middle, _SIZES[-1]])  # the ends: some answers begin with them
+    sets = [(*link, _SIZES, "") for link in links]
+    sets.append((*links[0][:2], 0.0, two, " of two sizes, 0 B and 1 MiB"))
+    sets.append((*links[1][:2], _NOISE, mixed, ", the sizes in any order"))
+    for alpha, beta, noise, sizes, more in sets:
+        wobble = 1 + noise * random.choice([-1.0, 1.0], len(sizes))
+        wobble[sizes.argmax()] = 1 - noise  # the largest is off by far more seconds than α
+        times = (alpha + sizes * beta) * wobble
         say = f"times that are off by {noise:.0%}" if noise else "exact times"
-        name = f"With α = {alpha * 1e6:.3g} µs, β = {beta * 1e9:.3g} ns/B and {say}"
-        equations = np.stack([1 / times, _SIZES / times], axis=1)
+        name = f"With α = {alpha * 1e6:.3g} µs, β = {beta * 1e9:.3g} ns/B and {say}{more}"
+        equations = np.stack([1 / times, sizes / times], axis=1)
         best = np.linalg.lstsq(equations, np.ones(len(times)), rcond=None)[0]
         facts = {"noise": noise, "best": best.tolist()}
-        made.append(Case(name, ((_SIZES.tolist(), times.tolist()),), facts=facts))
+        made.append(Case(name, ((sizes.tolist(), times.tolist()),), facts=facts))
     return made
 
 
@@ -63,7 +70,8 @@ def _first(case: Case, seen: Observation) -> tuple[str, float, float] | None:
 def claim(case: Case, seen: Observation) -> Iterator[str]:
     """Both as the fit to all points has them, or within 0.1% where the times are exact."""
     if _pair(seen) is None:
-        yield f"Return two numbers, (α, β); yours gave {describe(seen.values[0])}."
+        what = "a tensor, " * is_array(seen.values[0], (2,)) + describe(seen.values[0])
+        yield f"Return two numbers, (α, β); yours gave {what}."
     if found := _first(case, seen):
         sign, got, want = found
         unit = {"α": "s", "β": "s/B"}[sign]
@@ -79,7 +87,7 @@ def compared(case: Case, seen: Observation) -> Any:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """The two that were given, and by how much the largest message is off."""
     alpha, beta = _pair(seen) or (0.0, 0.0)
-    off = case.args[0][1][-1] * case.facts["noise"]
+    off = max(case.args[0][1]) * case.facts["noise"]
     return {"alpha": short(alpha * 1e6), "beta": short(beta), "off": short(off * 1e6)}
 
 

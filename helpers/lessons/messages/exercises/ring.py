@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from helpers.checks.common import after, compared_in_place, self_hint
-from helpers.checks.compare import close, count, times, worlds
+from helpers.checks.compare import close, count, rounded, times, worlds
 from helpers.checks.drives.ranks import in_place
 from helpers.checks.drives.requests import not_waited
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
@@ -21,16 +21,21 @@ _LATENCY, _BANDWIDTH = 50e-6, 1e6
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 3, 1, 2, 4 and 5 ranks, lengths that N divides and lengths that it does not."""
+    """Seed 0: 3, 1, 2, 4 and 5 ranks, lengths that N divides and lengths that it does not. At last
+    float64, with numbers that float32 rounds, and so few that a large remainder shows."""
     random, made = rng(seed, "02.3"), []
     shapes = [(3, 12), (3, 10), (1, 7), (2, 9), (4, 16), (5, 3), (5, 23)]
     if seed:
-        shapes = [(n, int(random.integers(1, 60))) for n in (1, 2, 3, 5, 6)]
+        shapes = [(n, int(random.integers(1, 60))) for n in (1, 2, 5, 6)]
+        shapes = [(3, 3 * int(random.integers(2, 20))), *shapes, (3, 10)]
         shapes += [(4, 4 * int(random.integers(2, 9)) + int(random.integers(1, 4))), (5, 3)]
-    for ranks, length in shapes:
-        # Whole numbers, so that every order of additions gives the same sum.
-        held = random.integers(-50, 50, (ranks, length)).astype(np.float32)
+    for ranks, length in [*shapes, (2, 0), (5, 9)]:
+        # Numbers without rounding, so that every order of additions gives the same sum.
+        held: np.ndarray = random.integers(-50, 50, (ranks, length)).astype(np.float32)
         name = f"On {count(ranks, 'rank')} with {count(length, 'element')}"
+        if (ranks, length) == (5, 9):
+            held = random.integers(-(2**40), 2**40, (ranks, length)) / 2.0**10
+            name += " of float64"
         args = tuple((held[r],) for r in range(ranks))
         clock = {"latency": _LATENCY, "bandwidth": _BANDWIDTH}
         made.append(Case(name, args, ranks, clock, {"sum": held.sum(axis=0)}))
@@ -38,15 +43,17 @@ def cases(seed: int) -> list[Case]:
 
 
 def _most(case: Case) -> int:
-    """Bytes that a rank may send: 2(N − 1) chunks of ⌈n/N⌉ numbers in float32."""
-    return 2 * (case.ranks - 1) * -(-len(case.facts["sum"]) // case.ranks) * 4
+    """Bytes that a rank may send: 2(N − 1) chunks of ⌈n/N⌉ numbers."""
+    length, size = len(case.facts["sum"]), case.facts["sum"].itemsize
+    return 2 * (case.ranks - 1) * -(-length // case.ranks) * int(size)
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The sum everywhere, by 2(N − 1) chunks a rank to one neighbour."""
     for rank, got in enumerate(after(seen)):
-        if not close(got, case.facts["sum"], 1e-6):
-            yield f"rank {rank}'s tensor is not the sum over all ranks."
+        if not close(got, case.facts["sum"], 1e-12):
+            why = rounded([got], [case.facts["sum"]])
+            yield f"rank {rank}'s tensor is not the sum over all ranks{why}."
     most, steps = _most(case), 2 * (case.ranks - 1)
     for rank, (sent, messages) in enumerate(zip(seen.bytes, seen.messages, strict=True)):
         if sent > most:
@@ -168,6 +175,12 @@ loses the remainder
     | chunk_bounds(len(tensor), => chunk_bounds(len(tensor) // comm.size * comm.size,
     the last {rest} of {length} elements were never summed: chunks of `length // N` lose the
     remainder. Cut at ⌊r·n/N⌋.
+leaves the remainder to the last chunk
+    | for start, stop in chunk_bounds(len(tensor), comm.size)]
+        => for n, last in [(len(tensor) // comm.size, comm.size - 1)] for start, stop in
+        [*((r * n, r * n + n) for r in range(last)), (last * n, len(tensor))]]
+    the sum is right, but the last chunk takes the whole remainder, and in each step all wait for
+    it. Cut at ⌊r·n/N⌋: chunks differ by one element at most.
 stops after reduce-scatter
     | range(comm.size - 1) => range(0)
     each rank holds one chunk of the sum after {steps} steps, and the others are partial. That is

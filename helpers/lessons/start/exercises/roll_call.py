@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from helpers.checks.common import self_hint
-from helpers.checks.compare import count, describe, listing, number
+from helpers.checks.compare import count, describe, is_array, listing, number
 from helpers.checks.drives.ranks import in_a_row
 from helpers.checks.drives.requests import not_waited
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size
@@ -31,7 +31,8 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         got, *others = (value["gave"][call] for value in seen.values)
         if type(got) is not list or got != want or any(type(v) is not int for v in got):
             yield from _again(case, seen)
-            yield f"rank 0 returned {describe(got, 100)}; it should be {want}, plain whole numbers."
+            what = "a tensor, " * is_array(got) + describe(got, 100)
+            yield f"rank 0 returned {what}; it should be {want}, plain whole numbers."
         for rank, value in enumerate(others, 1):
             if value is not None:
                 yield f"rank {rank} returned {describe(value)}; it should return None."
@@ -76,6 +77,8 @@ def _elsewhere(case: Case, seen: Observation) -> Iterator[str]:
     """A message to another rank than 0."""
     for rank, to in enumerate(seen.sent):
         for other in to:
+            if rank == 0 and other != 0:
+                yield f"rank 0 sends to rank {other}, which needs nothing: it only receives."
             if other != 0:
                 yield (
                     f"rank {rank} sends to rank {other}: its square is for rank 0, which can "
