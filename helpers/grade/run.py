@@ -185,7 +185,7 @@ def can_be_parsed(notebook: Path, look: tuple[int, ...] | None) -> bool:
     look: what it looks like by now.
     """
     try:
-        return isinstance(json.loads(read(notebook).decode("utf-8-sig")), dict)
+        return isinstance(json.loads(read(notebook)), dict)
     except (OSError, ValueError, RecursionError):
         return False
 

@@ -108,7 +108,9 @@ class Submission:
         if name in self.faults:
             return self.faults[name]
         if broken:
-            return ["SyntaxError", broken[1], broken[0], 0]
+            cell, error = broken
+            line = getattr(error, "lineno", None) or 0
+            return [type(error).__name__, getattr(error, "msg", _said(error)), cell, line]
         if is_stub:  # of a class, some methods may be done: its calls will tell
             return "there" if isinstance(value, type) else "open"
         if name in self.names:
