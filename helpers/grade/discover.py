@@ -6,6 +6,7 @@ import contextlib
 import filecmp
 import os
 import re
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,15 +16,31 @@ from helpers.grade.files import file_name, printable
 from helpers.grade.wish import GradingError
 
 SUFFIX = ".ipynb"
+# A notebook's name: some browsers put another ending behind it.
+NOTEBOOK = re.compile(r"(.+)\.ipynb(?:\.json|\.txt)?", re.IGNORECASE | re.DOTALL)
+PACKED = (".zip", ".rar", ".7z", ".tar", ".gz", ".tgz")
+# What beside the students' folders is nobody's work: a list, and what is still being written.
+NOBODYS = (".csv", ".part", ".crdownload", ".download", ".tmp", ".swp", "~")
 IGNORED = {"__MACOSX"}
+MOST_NAMED = 5
 SEVERAL = "Several notebooks could be"
 CANNOT = "cannot be read"
 LINK = "is a symbolic link, and links are not followed"
 # What browsers, file managers, JupyterLab and learning management systems make of a second "ann".
 COPY = re.compile(
-    r"(?:copy of )?(.+?)(?:\s*\(\d+\)|[-_]\d{1,2}|(?:\s-)?[\s-]copy\s?\d*|\s\(copy\))*",
+    r"(?:copy of )?(.+?)"
+    r"(?:\s*\(\d+\)|[-_]\d{1,2}|(?:\s-)?[\s-]copy\s?\d*|\s\(copy\)|-checkpoint)*",
     re.IGNORECASE,
 )
+# Names that the systems give to what was handed in: whose it is, and the student's own file. Where
+# one hands in again, what `when` holds is greater.
+SYSTEMS = {
+    "canvas": r"(?P<name>[^_]+)(?:_LATE)?_(?P<id>\d+)_(?P<when>\d+)_(?P<file>.*)",
+    "moodle": r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_[^_]*_?(?P<file>.*)",
+    "blackboard": r".+_(?P<id>[^_]+)_attempt_(?P<when>\d{4}(?:-\d\d){5})_?(?P<file>.*)",
+    "brightspace": r"(?P<id>\d+-\d+) - (?P<name>.+?) - "
+    r"(?P<when>\w{3} \d+, \d{4} \d+ [AP]M)(?: - )?(?P<file>.*)",
+}
 
 
 @dataclass(frozen=True)
@@ -33,7 +50,7 @@ class Submission:
     name: as it is shown, one line. raw: as the file system has it. id: of its files in OUT. path:
     the notebook, None where there is none to read; note: then why, in a sentence, or what else
     the instructor should know. taken: which notebook was taken and why, where there were several;
-    the student is told too.
+    the student is told too. stray: whether it may be nobody's, since it is no notebook.
     """
 
     name: str
@@ -42,6 +59,7 @@ class Submission:
     path: Path | None
     note: str = ""
     taken: str = ""
+    stray: bool = False
 
 
 def lesson_file(lesson: str) -> str:
@@ -52,9 +70,19 @@ def lesson_file(lesson: str) -> str:
     return found[0].name
 
 
-def submission(raw: str, path: Path | None, note: str = "", taken: str = "") -> Submission:
+def submission(
+    raw: str, path: Path | None, note: str = "", taken: str = "", stray: bool = False
+) -> Submission:
     """A submission by its name in the file system."""
-    return Submission(printable(raw), raw, file_name(raw), path, note, taken)
+    return Submission(printable(raw), raw, file_name(raw), path, note, taken, stray)
+
+
+def of_system(raw: str) -> tuple[str, dict[str, str]]:
+    """Which system made a name, and what it says; "" where none did."""
+    for system, pattern in SYSTEMS.items():
+        if found := re.fullmatch(pattern, printable(raw)):
+            return system, {key: value or "" for key, value in found.groupdict().items()}
+    return "", {}
 
 
 def discover(folder: Path, lesson: str) -> list[Submission]:
@@ -62,6 +90,7 @@ def discover(folder: Path, lesson: str) -> list[Submission]:
     expected = lesson_file(lesson)
     found: dict[str, Submission] = {}
     loose: dict[str, Submission] = {}
+    stray: dict[str, list[Path]] = {}
     try:
         listed = _listed(folder)
     except OSError as error:
@@ -69,13 +98,21 @@ def discover(folder: Path, lesson: str) -> list[Submission]:
     for entry in listed:
         if entry.is_dir() and not entry.is_symlink() and entry.name not in IGNORED:
             found[entry.name] = _in_folder(entry, expected, lesson)
-        elif entry.suffix.lower() == SUFFIX:
+        elif named := NOTEBOOK.fullmatch(entry.name):
             path, note = _notebook(entry)
-            loose[entry.stem] = submission(entry.stem, path, note)
+            if entry.suffix.lower() != SUFFIX:
+                note = note or f"The notebook is called {printable(entry.name)} here."
+            if named[1] not in loose or entry.suffix == SUFFIX:
+                loose[named[1]] = submission(named[1], path, note)
         elif entry.is_symlink() and entry.is_dir():
             found[entry.name] = submission(entry.name, None, f"The folder {LINK}.")
+        elif entry.is_file() and not entry.name.lower().endswith(NOBODYS):
+            stray.setdefault(entry.stem.removesuffix(SUFFIX), []).append(entry)
     for raw, one in _beside(loose).items():
         found[raw] = _both(found[raw], one) if raw in found else one
+    for raw, files in stray.items():
+        note = f"There is no notebook, but {_named(files)}"
+        found.setdefault(raw, submission(raw, None, note, stray=True))
     return told_apart(found.values())
 
 
@@ -83,26 +120,64 @@ def _listed(folder: Path) -> list[Path]:
     return sorted(one for one in folder.iterdir() if not one.name.startswith("."))
 
 
+def _named(files: Sequence[Path]) -> str:
+    """Files that are no notebooks, how many there are, and what to do with them."""
+    told = f"{len(files)} other file{'s' * (len(files) > 1)}: {_first(p.name for p in files)}."
+    if any(one.suffix.lower() in PACKED for one in files):
+        return f"{told} Unpack what is packed into a folder of this name."
+    return f"{told} Ask for the notebook itself, whose name ends in {SUFFIX}."
+
+
+def _first(names: Iterable[str]) -> str:
+    """Names, up to a few, and how many more there are."""
+    shown = [*map(printable, names)]
+    more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
+    return ", ".join(shown[:MOST_NAMED]) + more
+
+
+def fit(name: str, expected: str) -> int:
+    """How far a file's name is from that of the lesson's notebook: 0 for the same."""
+    number = expected[:2]
+    rules = (name == expected, name.startswith(f"{number}_"), name.startswith(number))
+    return next((far for far, fits in enumerate(rules) if fits), len(rules))
+
+
 def _in_folder(folder: Path, expected: str, lesson: str) -> Submission:
-    """The notebook in a student's folder: by its name, else by its number, else the only one."""
+    """The notebook in a student's folder: by its name, else by its number, else the only one.
+
+    Folders in it are looked into as well: nbgrader has one for each assignment.
+    """
     try:
-        there = [one for one in _listed(folder) if one.suffix.lower() == SUFFIX]
+        top = _listed(folder)
+        inner = [p for p in top if p.is_dir() and not p.is_symlink() and p.name not in IGNORED]
+        there = [*top, *(file for each in inner for file in _listed(each))]
     except OSError as error:
         return submission(folder.name, None, f"The folder {CANNOT} ({error.strerror}).")
-    numbered = [one for one in there if one.name.startswith(f"{lesson}_")]
-    numbered = numbered or [one for one in there if one.name.startswith(lesson)]
-    fitting = [one for one in there if one.name == expected] or numbered or there
-    if not fitting:
-        return submission(folder.name, None, f"The folder holds no {expected}.")
+    books = [one for one in there if NOTEBOOK.fullmatch(one.name)]
+    books = [one for one in books if one not in inner] or books
+    if not books:
+        note = f"The folder holds no {expected}"
+        files = [one for one in there if one.is_file()]
+        note += f", but {_named(files)}" if files else "."
+        return submission(folder.name, None, note)
+
+    def far(one: Path) -> tuple[int, bool]:
+        return fit(one.name, expected), one.parent != folder
+
+    nearest = min(map(far, books))
+    fitting = [one for one in books if far(one) == nearest]
     if len(fitting) > 1:
-        listed = ", ".join(printable(one.name) for one in fitting[:5])
+        listed = _first(str(one.relative_to(folder)) for one in fitting)
         why = f"{SEVERAL} {expected} ({listed}), and none was graded; leave one."
+        if len(fitting) > MOST_NAMED:
+            why += f" If they are {len(fitting)} students', grade this folder instead."
         return submission(folder.name, None, why)
     path, note = _notebook(fitting[0])
     if path and path.name != expected:
         note = f"The notebook is called {printable(path.name)} here, not {expected}."
     stem = expected.removesuffix(SUFFIX)
-    others = [one for one in there if one in numbered or stem in one.name]
+    limit = min(max(nearest[0], 1), 2)
+    others = [o for o in books if fit(o.name, expected) <= limit or stem in o.name]
     return submission(folder.name, path, note, _taken(path, others, expected))
 
 
@@ -114,18 +189,23 @@ def _taken(taken: Path | None, fitting: Sequence[Path], expected: str) -> str:
     others = [one for one in fitting if one != taken]
     if taken is None or not others:
         return ""
-    listed = ", ".join(f"{printable(one.name)} ({_compared(taken, one)})" for one in others[:5])
-    called = printable(taken.name)
-    why = "has the lesson's own name" if called == expected else "alone begins with its number"
+    listed = _first(
+        f"{os.path.relpath(one, taken.parent)} ({compared(taken, one)})" for one in others
+    )
+    called, far = printable(taken.name), fit(taken.name, expected)
+    why = "alone begins with its number" if far else "has the lesson's own name"
+    if any(fit(one.name, expected) == far for one in others):
+        why = "lies in no further folder"
     return (
         f"The folder holds {called} and also {listed}. {called} was graded, since it {why}; where "
         f"another one is meant, leave only that one, and call it {expected}."
     )
 
 
-def _compared(taken: Path, other: Path) -> str:
+def compared(taken: Path, other: Path | None) -> str:
+    """What another notebook is beside the one that was taken."""
     with contextlib.suppress(OSError):
-        if _notebook(other)[0]:
+        if other is not None and _notebook(other)[0]:
             same = filecmp.cmp(taken, other, shallow=False)
             return "the same file" if same else "which differs from it"
     return "which was not read"
@@ -139,7 +219,7 @@ def _beside(loose: dict[str, Submission]) -> dict[str, Submission]:
     for raw in [*loose]:
         found = COPY.fullmatch(raw)
         whose = found[1] if found else raw
-        if whose != raw and whose in loose:
+        if whose != raw and whose in loose and not of_system(raw)[0]:
             copy, first = (printable(name + SUFFIX) for name in (raw, whose))
             told = (
                 f"{copy} is called like a second copy of {first}. Each was graded as a submission "
@@ -148,6 +228,43 @@ def _beside(loose: dict[str, Submission]) -> dict[str, Submission]:
             for name in (raw, whose):
                 loose[name] = replace(loose[name], taken=f"{loose[name].taken} {told}".strip())
     return loose
+
+
+def one_of(several: Sequence[Submission], expected: str) -> Submission:
+    """What counts of all that one person has handed in: a notebook, the lesson's, the latest."""
+    if len(several) == 1:
+        return several[0]
+
+    def order(one: Submission) -> tuple[bool, int, str]:
+        system, said = of_system(one.raw)
+        file = f"{said['file']}{SUFFIX}" if said.get("file") else one.path.name if one.path else ""
+        stem = COPY.fullmatch(file.removesuffix(SUFFIX))
+        near = -min(fit(file, expected), fit(f"{stem[1]}{SUFFIX}" if stem else file, expected))
+        return one.path is not None, near, _when(system, said.get("when", ""))
+
+    ranked = sorted(several, key=order, reverse=True)
+    best, others = ranked[0], ranked[1:]
+    differs = [a != b for a, b in zip(order(best), order(others[0]), strict=True)]
+    reasons = ("it alone is a notebook", "its name is the lesson's", "it came last")
+    why = reasons[differs.index(True)] if any(differs) else "its name comes first: leave one"
+    if best.path is None:
+        return replace(best, note=" ".join(one.note for one in ranked))
+    listed = _first(f"{printable(o.raw)} ({compared(best.path, o.path)})" for o in others)
+    told = (
+        f"{len(several)} submissions are one person's: {best.name} was graded, since {why}; not "
+        f"{listed}. Where another one is meant, leave only that one."
+    )
+    return replace(best, taken=f"{told} {best.taken}".strip())
+
+
+def _when(system: str, when: str) -> str:
+    """A text that is greater for what came later."""
+    if system == "brightspace":  # such as "Nov 29, 2026 422 PM"
+        day, clock, half = when.rsplit(" ", 2)
+        with contextlib.suppress(ValueError):
+            at = time.strptime(f"{day} {clock.zfill(4)} {half}", "%b %d, %Y %I%M %p")
+            return time.strftime("%Y%m%d%H%M", at)
+    return when.zfill(20)
 
 
 def _notebook(path: Path) -> tuple[Path | None, str]:

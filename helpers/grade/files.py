@@ -30,9 +30,11 @@ OURS = re.compile(r"\.?[a-z0-9-]+-[0-9a-f]{8}(-\d+)?(\.html)?(\.tmp)?")
 def printable(text: str, lines: bool = False) -> str:
     r"""Text that any file and any page can hold: what cannot be shown is written as `\n`, `\udc80`.
 
+    An accent is one character with its letter, as all but macOS write it: names are to be found.
     lines: whether line ends and tabs stay.
     """
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    text = unicodedata.normalize("NFC", text)
     return re.sub(
         BUT_LINES if lines else HIDDEN,
         lambda found: found[0].encode("unicode_escape").decode("ascii"),

@@ -15,6 +15,7 @@ from typing import Any
 
 MAX_BYTES = 20 * 2**20
 MAX_CELLS = 2000
+MAX_TEXT = 20_000  # characters of a cell that is no code
 MAX_SOURCE = 2 * 2**20  # characters of all code cells
 
 
@@ -31,9 +32,14 @@ def code_cells(path: Path) -> list[str]:
 
 
 def other_cells(path: Path) -> list[tuple[str, str]]:
-    """What is no code, (kind, text). Raises Unreadable."""
-    other = [cell for cell in _cells(path) if cell.get("cell_type") != "code"]
-    return [("Markdown" if c.get("cell_type") == "markdown" else "raw", _source(c)) for c in other]
+    """What is no code, (kind, the text's beginning). Raises Unreadable."""
+    found = []
+    for cell in _cells(path):
+        if (kind := cell.get("cell_type")) != "code":
+            source = cell.get("source")
+            text = "".join(map(str, source if type(source) is list else [source]))
+            found.append(("Markdown" if kind == "markdown" else "raw", text[:MAX_TEXT]))
+    return found
 
 
 def begin(source: str) -> str:

@@ -252,7 +252,8 @@ def defined_in(broken: Iterable[tuple[Any, str, Fault]], name: str) -> tuple[Any
     """The last of these texts that would define this function: its cell, and why it does not."""
     one = re.escape(name)
     pattern = re.compile(
-        rf"^\s*(?:(?:async\s+)?def|class)\s+{one}\b|^{one}\s*(?::[^=\n]+)?=(?!=)|[\"']{one}[\"']",
+        rf"^[ \t]*(?:(?:async\s+)?def|class)\s+{one}\b"
+        rf"|^{one}\s*(?::[^=\n]+)?=(?!=)|[\"']{one}[\"']",
         re.MULTILINE,
     )
     fitting = [(number, why) for number, source, why in broken if pattern.search(source)]
