@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from helpers.checks import find, of_lesson
@@ -164,3 +168,22 @@ def test_an_answer_on_a_base_that_is_not_right_is_told_so(monkeypatch: pytest.Mo
         found = one(JudgeHere(monkeypatch, "03", functions).grade(), "03.3")
         assert found.points == 0
         assert f"It builds on exercise 03.2, which {words}." in found.reason
+
+
+def test_what_an_answer_keeps_from_case_to_case_gains_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A sandbox's /tmp lasts as long as its processes do; what is there is of earlier cases alone.
+    def remembers(number: str, answer: Any) -> Any:
+        def first_value(*args: Any) -> Any:
+            path = tmp_path / f"{number} {getattr(args[0], 'rank', '')}"
+            if not path.exists():
+                path.write_bytes(pickle.dumps(answer(*args)))
+            return pickle.loads(path.read_bytes())
+
+        return first_value
+
+    functions = {number: remembers(number, one) for number, one in references("02").items()}
+    found = JudgeHere(monkeypatch, "02", functions).grade()
+    assert {each.outcome for each in found.exercises} == {"wrong"} and len(found.exercises) == 5
+    assert len([*tmp_path.iterdir()]) > 5
