@@ -126,7 +126,7 @@ def _tell(done: Grading) -> bool:
     if len(noted) > MOST_NOTES:
         print(f"And {len(noted) - MOST_NOTES} more; the page of the class has all.")
     for stray in sheet.strays[:MOST_NOTES]:
-        print(f"In no table, as the name says nobody's: {stray}")
+        print(f"In no table, since nobody is called so: {stray}")
     names = [entry.grade.submission for entry in sheet.not_judged]
     if names:
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""

@@ -36,8 +36,8 @@ COPY = re.compile(
 # one hands in again, what `when` holds is greater.
 SYSTEMS = {
     "canvas": r"(?P<name>[^_]+)(?:_LATE)?_(?P<id>\d+)_(?P<when>\d+)_(?P<file>.*)",
-    "moodle": r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_[^_]*_?(?P<file>.*)",
-    "blackboard": r".+_(?P<id>[^_]+)_attempt_(?P<when>\d{4}(?:-\d\d){5})_?(?P<file>.*)",
+    "moodle": r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[^_]*_?(?P<file>.*)",
+    "blackboard": r".+?_(?P<id>[^_]+)_attempt_(?P<when>\d{4}(?:-\d\d){5})_?(?P<file>.*)",
     "brightspace": r"(?P<id>\d+-\d+) - (?P<name>.+?) - "
     r"(?P<when>\w{3} \d+, \d{4} \d+ [AP]M)(?: - )?(?P<file>.*)",
 }
@@ -78,18 +78,21 @@ def submission(
 
 
 def of_system(raw: str) -> tuple[str, dict[str, str]]:
-    """Which system made a name, and what it says; "" where none did."""
-    for system, pattern in SYSTEMS.items():
-        if found := re.fullmatch(pattern, printable(raw)):
-            return system, {key: value or "" for key, value in found.groupdict().items()}
-    return "", {}
+    """Which system made a name, and what it says; "" where none did.
+
+    A student can have called the file like another's: what stands first is the system's own.
+    """
+    tried = {system: re.fullmatch(one, printable(raw)) for system, one in SYSTEMS.items()}
+    fitting = [(found.start("file"), system, found) for system, found in tried.items() if found]
+    _, system, found = min(fitting, default=(0, "", None))
+    return system, found.groupdict() if found else {}
 
 
 def discover(folder: Path, lesson: str) -> list[Submission]:
     """All submissions of a folder, ordered by name. Raises GradingError where it cannot be read."""
     expected = lesson_file(lesson)
-    found: dict[str, Submission] = {}
-    loose: dict[str, Submission] = {}
+    found: list[Submission] = []
+    loose: list[Submission] = []
     stray: dict[str, list[Path]] = {}
     try:
         listed = _listed(folder)
@@ -97,23 +100,24 @@ def discover(folder: Path, lesson: str) -> list[Submission]:
         raise GradingError(f"{folder} {CANNOT} ({error.strerror}).") from None
     for entry in listed:
         if entry.is_dir() and not entry.is_symlink() and entry.name not in IGNORED:
-            found[entry.name] = _in_folder(entry, expected, lesson)
+            book = NOTEBOOK.fullmatch(entry.name)  # as some programs unpack one
+            found.append(_in_folder(entry, book[1] if book else entry.name, expected))
         elif named := NOTEBOOK.fullmatch(entry.name):
             path, note = _notebook(entry)
-            if entry.suffix.lower() != SUFFIX:
-                note = note or f"The notebook is called {printable(entry.name)} here."
-            if named[1] not in loose or entry.suffix == SUFFIX:
-                loose[named[1]] = submission(named[1], path, note)
+            if path and entry.suffix.lower() != SUFFIX:
+                note = f"The notebook is called {printable(entry.name)} here."
+            loose.append(submission(named[1], path, note))
         elif entry.is_symlink() and entry.is_dir():
-            found[entry.name] = submission(entry.name, None, f"The folder {LINK}.")
+            found.append(submission(entry.name, None, f"The folder {LINK}."))
         elif entry.is_file() and not entry.name.lower().endswith(NOBODYS):
             stray.setdefault(entry.stem.removesuffix(SUFFIX), []).append(entry)
-    for raw, one in _beside(loose).items():
-        found[raw] = _both(found[raw], one) if raw in found else one
+    found += _beside(loose)
+    there = {one.raw for one in found}
     for raw, files in stray.items():
-        note = f"There is no notebook, but {_named(files)}"
-        found.setdefault(raw, submission(raw, None, note, stray=True))
-    return told_apart(found.values())
+        if raw not in there:
+            note = f"There is no notebook, but {_named(files)}"
+            found.append(submission(raw, None, note, stray=True))
+    return told_apart(found)
 
 
 def _listed(folder: Path) -> list[Path]:
@@ -124,8 +128,8 @@ def _named(files: Sequence[Path]) -> str:
     """Files that are no notebooks, how many there are, and what to do with them."""
     told = f"{len(files)} other file{'s' * (len(files) > 1)}: {_first(p.name for p in files)}."
     if any(one.suffix.lower() in PACKED for one in files):
-        return f"{told} Unpack what is packed into a folder of this name."
-    return f"{told} Ask for the notebook itself, whose name ends in {SUFFIX}."
+        return f"{told} Unpack what is packed into a folder of this name, or hand in the notebook."
+    return f"{told} Hand in the notebook itself, whose name ends in {SUFFIX}."
 
 
 def _first(names: Iterable[str]) -> str:
@@ -142,8 +146,8 @@ def fit(name: str, expected: str) -> int:
     return next((far for far, fits in enumerate(rules) if fits), len(rules))
 
 
-def _in_folder(folder: Path, expected: str, lesson: str) -> Submission:
-    """The notebook in a student's folder: by its name, else by its number, else the only one.
+def _in_folder(folder: Path, name: str, expected: str) -> Submission:
+    """The notebook in the folder of a student: by its name, else by its number, else the only one.
 
     Folders in it are looked into as well: nbgrader has one for each assignment.
     """
@@ -152,14 +156,14 @@ def _in_folder(folder: Path, expected: str, lesson: str) -> Submission:
         inner = [p for p in top if p.is_dir() and not p.is_symlink() and p.name not in IGNORED]
         there = [*top, *(file for each in inner for file in _listed(each))]
     except OSError as error:
-        return submission(folder.name, None, f"The folder {CANNOT} ({error.strerror}).")
+        return submission(name, None, f"The folder {CANNOT} ({error.strerror}).")
     books = [one for one in there if NOTEBOOK.fullmatch(one.name)]
     books = [one for one in books if one not in inner] or books
     if not books:
         note = f"The folder holds no {expected}"
         files = [one for one in there if one.is_file()]
         note += f", but {_named(files)}" if files else "."
-        return submission(folder.name, None, note)
+        return submission(name, None, note)
 
     def far(one: Path) -> tuple[int, bool]:
         return fit(one.name, expected), one.parent != folder
@@ -171,14 +175,14 @@ def _in_folder(folder: Path, expected: str, lesson: str) -> Submission:
         why = f"{SEVERAL} {expected} ({listed}), and none was graded; leave one."
         if len(fitting) > MOST_NAMED:
             why += f" If they are {len(fitting)} students', grade this folder instead."
-        return submission(folder.name, None, why)
+        return submission(name, None, why)
     path, note = _notebook(fitting[0])
     if path and path.name != expected:
         note = f"The notebook is called {printable(path.name)} here, not {expected}."
     stem = expected.removesuffix(SUFFIX)
     limit = min(max(nearest[0], 1), 2)
     others = [o for o in books if fit(o.name, expected) <= limit or stem in o.name]
-    return submission(folder.name, path, note, _taken(path, others, expected))
+    return submission(name, path, note, _taken(path, others, expected))
 
 
 def _taken(taken: Path | None, fitting: Sequence[Path], expected: str) -> str:
@@ -190,7 +194,7 @@ def _taken(taken: Path | None, fitting: Sequence[Path], expected: str) -> str:
     if taken is None or not others:
         return ""
     listed = _first(
-        f"{os.path.relpath(one, taken.parent)} ({compared(taken, one)})" for one in others
+        f"{os.path.relpath(one, taken.parent)} ({_compared(taken, one)})" for one in others
     )
     called, far = printable(taken.name), fit(taken.name, expected)
     why = "alone begins with its number" if far else "has the lesson's own name"
@@ -202,7 +206,7 @@ def _taken(taken: Path | None, fitting: Sequence[Path], expected: str) -> str:
     )
 
 
-def compared(taken: Path, other: Path | None) -> str:
+def _compared(taken: Path, other: Path | None) -> str:
     """What another notebook is beside the one that was taken."""
     with contextlib.suppress(OSError):
         if other is not None and _notebook(other)[0]:
@@ -211,23 +215,24 @@ def compared(taken: Path, other: Path | None) -> str:
     return "which was not read"
 
 
-def _beside(loose: dict[str, Submission]) -> dict[str, Submission]:
+def _beside(loose: list[Submission]) -> list[Submission]:
     """Files of students; one that is called like a copy of another is told at both.
 
     "ann-1" may be somebody else than "ann", so both are graded.
     """
-    for raw in [*loose]:
+    names, told = {one.raw for one in loose}, dict[str, list[str]]()
+    for raw in names:
         found = COPY.fullmatch(raw)
         whose = found[1] if found else raw
-        if whose != raw and whose in loose and not of_system(raw)[0]:
+        if whose != raw and whose in names:
             copy, first = (printable(name + SUFFIX) for name in (raw, whose))
-            told = (
+            said = (
                 f"{copy} is called like a second copy of {first}. Each was graded as a submission "
                 "of its own: where both are one student's, leave the one that counts."
             )
             for name in (raw, whose):
-                loose[name] = replace(loose[name], taken=f"{loose[name].taken} {told}".strip())
-    return loose
+                told.setdefault(name, []).append(said)
+    return [replace(one, taken=" ".join(sorted(told.get(one.raw, ())))) for one in loose]
 
 
 def one_of(several: Sequence[Submission], expected: str) -> Submission:
@@ -249,12 +254,21 @@ def one_of(several: Sequence[Submission], expected: str) -> Submission:
     why = reasons[differs.index(True)] if any(differs) else "its name comes first: leave one"
     if best.path is None:
         return replace(best, note=" ".join(one.note for one in ranked))
-    listed = _first(f"{printable(o.raw)} ({compared(best.path, o.path)})" for o in others)
+    listed = _first(f"{_place(one)} ({_compared(best.path, one.path)})" for one in others)
     told = (
-        f"{len(several)} submissions are one person's: {best.name} was graded, since {why}; not "
+        f"{len(several)} submissions are one person's: {_place(best)} was graded, since {why}; not "
         f"{listed}. Where another one is meant, leave only that one."
     )
     return replace(best, taken=f"{told} {best.taken}".strip())
+
+
+def _place(one: Submission) -> str:
+    """Where it lies: a file, or a student's folder and the notebook in it."""
+    if one.path is None:
+        return printable(one.raw)
+    book = NOTEBOOK.fullmatch(one.path.name)
+    in_folder = book is None or book[1] != one.raw
+    return printable(f"{one.raw}/{one.path.name}" if in_folder else one.path.name)
 
 
 def _when(system: str, when: str) -> str:
@@ -276,15 +290,6 @@ def _notebook(path: Path) -> tuple[Path | None, str]:
     if not os.access(path, os.R_OK):
         return None, f"The notebook {CANNOT} (Permission denied)."
     return path, ""
-
-
-def _both(in_folder: Submission, loose: Submission) -> Submission:
-    """One student with a folder and a file: the folder counts where it holds a notebook."""
-    kept = in_folder if in_folder.path else loose
-    graded = "folder" if in_folder.path else "file"
-    why = "since it holds a notebook" if in_folder.path else "since the folder holds no notebook"
-    told = f"There is a folder and a file of this name; the {graded} was graded, {why}."
-    return replace(kept, taken=f"{told} {kept.taken}".strip())
 
 
 def told_apart(submissions: Iterable[Submission]) -> list[Submission]:

@@ -150,7 +150,7 @@ def test_it_says_how_many_are_to_be_looked_at_and_what_is_nobodys(
     assert grade(*NO_SANDBOX) == 0
     told = capsys.readouterr().out
     assert "To look at: 12 of 13 submissions." in told and "And 2 more; the page" in told
-    assert "nobody's: submissions: There is no notebook, but 1 other file" in told
+    assert "nobody is called so: submissions: There is no notebook, but 1 other file" in told
 
 
 def test_a_full_disk_is_told(

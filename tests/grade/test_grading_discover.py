@@ -27,11 +27,12 @@ def test_folders_and_files(tmp_path: Path) -> None:
     (tmp_path / "roster.csv").write_text("ann")
     for skipped in (".git", "__MACOSX", "ann/.ipynb_checkpoints"):
         hand_in(tmp_path, skipped)
-    there = by_name(tmp_path)
+    there = {one.name: one for one, _ in whose(discover(tmp_path, "02"), None, FILE)}
     files = {name: tmp_path / f"{name}.ipynb" for name in ("bob", "carl")}
     assert {name: one.path for name, one in there.items()} == {"ann": path, **files}
-    assert "the folder was graded" in there["ann"].taken
-    assert "the file was graded" in there["carl"].taken and not there["bob"].taken
+    assert f"ann/{FILE} was graded, since its name is the lesson's" in there["ann"].taken
+    assert "carl.ipynb was graded, since it alone is a notebook" in there["carl"].taken
+    assert not there["bob"].taken
     with pytest.raises(GradingError, match="There is no lesson 77"):
         discover(tmp_path, "77")
 
@@ -45,7 +46,7 @@ def test_folders_and_files(tmp_path: Path) -> None:
         (["mine.IPYNB"], "mine.IPYNB", "is called"),
         (["02_a.ipynb", "02_b.ipynb"], None, "Several notebooks could be 02_messages.ipynb"),
         (["a.ipynb", "b.ipynb"], None, "Several notebooks"),
-        (["answers.py"], None, "no 02_messages.ipynb, but 1 other file: answers.py. Ask for"),
+        (["answers.py"], None, "no 02_messages.ipynb, but 1 other file: answers.py. Hand in"),
         (["02_messages.ipynb.txt"], "02_messages.ipynb.txt", "is called"),
         (["02_messages.ipynb.json", "a.py"], "02_messages.ipynb.json", "is called"),
         ([*"abcdefg", "x.zip"], None, "8 other files: a, b, c, d, e and 3 more. Unpack what is"),

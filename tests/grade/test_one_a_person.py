@@ -35,12 +35,12 @@ def rows(path: Path) -> list[list[str]]:
         (
             ["raybob_777_68000_02_messages.ipynb", "raybob_777_68001_notes.ipynb"],
             "raybob_777_68000_02_messages",
-            "its name is the lesson's; not raybob_777_68001_notes (which differs from it)",
+            "its name is the lesson's; not raybob_777_68001_notes.ipynb (which differs from it)",
         ),
         (
             ["raybob_777_68000_02_messages.ipynb", "raybob_LATE_777_68002_02_messages-1.ipynb"],
             "raybob_LATE_777_68002_02_messages-1",
-            "it came last; not raybob_777_68000_02_messages (which differs",
+            "it came last; not raybob_777_68000_02_messages.ipynb (which differs",
         ),
         (
             ["raybob_777_68009_answers.zip", "raybob_777_68001_02_messages.ipynb"],
@@ -73,7 +73,13 @@ def rows(path: Path) -> list[list[str]]:
             f"{BLACKBOARD.format('29')}_02_messages",
             "it came last",
         ),
-        (["zoë.ipynb", f"{DECOMPOSED}/{FILE}"], "zoë", "its name is the lesson's"),
+        (
+            ["zoë.ipynb", f"{DECOMPOSED}/{FILE}"],
+            "zoë",
+            f"zoë/{FILE} was graded, since its name is the lesson's; not zoë.ipynb (which",
+        ),
+        (["ann/a.zip", "ann.ipynb"], "ann", "it alone is a notebook; not ann (which was not read)"),
+        (["ann.ipynb.txt", "ann.ipynb"], "ann", "ann.ipynb was graded, since its name comes first"),
     ],
 )
 def test_one_row_a_person_and_the_double_is_named(
@@ -83,7 +89,7 @@ def test_one_row_a_person_and_the_double_is_named(
     a_class.grade()
     assert set(a_class.totals) == {"bob", graded}
     found = a_class.one(graded)
-    assert f"{len(names)} submissions are one person's: {graded} was graded" in found["taken"]
+    assert f"{len(names)} submissions are one person's: {graded}" in found["taken"]
     assert why in found["taken"] and found["handed_in"]
     assert [len(rows(a_class.out / f"{one}.csv")) for one in ("canvas", "moodle")] == [4, 3]
     assert found["taken"] in (a_class.out / f"students/{found['id']}.html").read_text().replace(
@@ -107,6 +113,21 @@ def test_the_class_list_finds_names_and_doubles(a_class: Class, tmp_path: Path) 
     assert "In no table" in (a_class.out / "class.html").read_text()
     a_class.overrides(f"{DECOMPOSED},02.1,1,")
     assert a_class.grade(roster=roster).graded == 0
+
+
+HEADS = {
+    "canvas": "eve_LATE_778_68000_",
+    "moodle": "Eve_7002_assignsubmission_file_",
+    "blackboard": "Lesson 02_eve_attempt_2026-11-29-10-00-00_",
+    "brightspace": "54-78 - Eve - Nov 29, 2026 422 PM - ",
+}
+
+
+@pytest.mark.parametrize("system", HEADS)
+@pytest.mark.parametrize("other", HEADS.values())
+def test_who_calls_a_file_like_anothers_stays_who_it_is(system: str, other: str) -> None:
+    found, said = of_system(f"{HEADS[system]}{other.replace('eve', 'jane')}x")
+    assert found == system and said["file"].endswith("x") and len(said["file"]) > 10
 
 
 @pytest.mark.parametrize("name", ["ann_02_2026_hw", "ann", "a - b - Nov 3, 2026 300 PM", "x_1_2"])

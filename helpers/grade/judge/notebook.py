@@ -102,8 +102,8 @@ def _instead(data: bytes, error: Exception) -> str:
         return "The file is an archive or a PDF, called like a notebook: hand in the notebook."
     if marked:
         return (
-            f"Git has left {len(marked)} merge conflicts in the file (<<<<<<<, the first in line "
-            f"{marked[0]}), so Jupyter cannot open it either: settle them, and hand it in again."
+            f"Git has left merge conflicts in the file (<<<<<<<, {len(marked)} times, first in "
+            f"line {marked[0]}), so Jupyter cannot open it either: settle them and hand it in."
         )
     if not start.startswith(("{", "[")):
         return f"The file is no notebook, it begins with `{begin(text)}`: hand in the notebook."
@@ -114,10 +114,10 @@ def _instead(data: bytes, error: Exception) -> str:
         )
     if isinstance(error, json.JSONDecodeError):
         ends = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
-        what = "breaks off" if ends else "is damaged"
+        what, why = ("breaks off", "") if ends else ("is damaged", f" ({error.msg})")
         return (
-            f"The notebook {what} in line {error.lineno} of {len(lines)} ({error.msg}), so Jupyter "
-            "cannot open it either: hand in one that opens."
+            f"The notebook {what} in line {error.lineno} of {len(lines)}{why}, so Jupyter cannot "
+            "open it either: hand in one that opens."
         )
     return "The file is no notebook that can be read: hand in one that opens in JupyterLab."
 
