@@ -6,13 +6,12 @@ import contextlib
 import filecmp
 import os
 import re
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from helpers.course.setup.places import ROOT
-from helpers.grade.files import file_name, printable
+from helpers.grade.files import came, file_name, of_system, printable
 from helpers.grade.wish import GradingError
 
 SUFFIX = ".ipynb"
@@ -32,15 +31,6 @@ COPY = re.compile(
     r"(?:\s*\(\d+\)|[-_]\d{1,2}|(?:\s-)?[\s-]copy\s?\d*|\s\(copy\)|-checkpoint)*",
     re.IGNORECASE,
 )
-# Names that the systems give to what was handed in: whose it is, and the student's own file. Where
-# one hands in again, what `when` holds is greater.
-SYSTEMS = {
-    "canvas": r"(?P<name>[^_]+)(?:_LATE)?_(?P<id>\d+)_(?P<when>\d+)_(?P<file>.*)",
-    "moodle": r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[^_]*_?(?P<file>.*)",
-    "blackboard": r".+?_(?P<id>[^_]+)_attempt_(?P<when>\d{4}(?:-\d\d){5})_?(?P<file>.*)",
-    "brightspace": r"(?P<id>\d+-\d+) - (?P<name>.+?) - "
-    r"(?P<when>\w{3} \d+, \d{4} \d+ [AP]M)(?: - )?(?P<file>.*)",
-}
 
 
 @dataclass(frozen=True)
@@ -75,17 +65,6 @@ def submission(
 ) -> Submission:
     """A submission by its name in the file system."""
     return Submission(printable(raw), raw, file_name(raw), path, note, taken, stray)
-
-
-def of_system(raw: str) -> tuple[str, dict[str, str]]:
-    """Which system made a name, and what it says; "" where none did.
-
-    A student can have called the file like another's: what stands first is the system's own.
-    """
-    tried = {system: re.fullmatch(one, printable(raw)) for system, one in SYSTEMS.items()}
-    fitting = [(found.start("file"), system, found) for system, found in tried.items() if found]
-    _, system, found = min(fitting, default=(0, "", None))
-    return system, found.groupdict() if found else {}
 
 
 def discover(folder: Path, lesson: str) -> list[Submission]:
@@ -245,7 +224,7 @@ def one_of(several: Sequence[Submission], expected: str) -> Submission:
         file = f"{said['file']}{SUFFIX}" if said.get("file") else one.path.name if one.path else ""
         stem = COPY.fullmatch(file.removesuffix(SUFFIX))
         near = -min(fit(file, expected), fit(f"{stem[1]}{SUFFIX}" if stem else file, expected))
-        return one.path is not None, near, _when(system, said.get("when", ""))
+        return one.path is not None, near, came(system, said.get("when", ""))
 
     ranked = sorted(several, key=order, reverse=True)
     best, others = ranked[0], ranked[1:]
@@ -269,16 +248,6 @@ def _place(one: Submission) -> str:
     book = NOTEBOOK.fullmatch(one.path.name)
     in_folder = book is None or book[1] != one.raw
     return printable(f"{one.raw}/{one.path.name}" if in_folder else one.path.name)
-
-
-def _when(system: str, when: str) -> str:
-    """A text that is greater for what came later."""
-    if system == "brightspace":  # such as "Nov 29, 2026 422 PM"
-        day, clock, half = when.rsplit(" ", 2)
-        with contextlib.suppress(ValueError):
-            at = time.strptime(f"{day} {clock.zfill(4)} {half}", "%b %d, %Y %I%M %p")
-            return time.strftime("%Y%m%d%H%M", at)
-    return when.zfill(20)
 
 
 def _notebook(path: Path) -> tuple[Path | None, str]:

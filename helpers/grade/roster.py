@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.grade.discover import Submission, of_system, one_of, submission, told_apart
-from helpers.grade.files import printable
+from helpers.grade.discover import Submission, one_of, submission, told_apart
+from helpers.grade.files import of_system, printable
 from helpers.grade.wish import GradingError
 
 # The columns of a Canvas gradebook export and of a Moodle grading worksheet, and what we call them.

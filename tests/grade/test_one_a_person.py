@@ -10,7 +10,8 @@ import pytest
 from fake_grader import FILE, notebook
 from fake_slots import Class
 
-from helpers.grade.discover import COPY, of_system
+from helpers.grade.discover import COPY
+from helpers.grade.files import of_system
 
 DECOMPOSED = unicodedata.normalize("NFD", "zoë")
 MOODLE = "Jane Doe_7001_assignsubmission"

@@ -172,6 +172,7 @@ def test_an_answer_that_is_there_and_fails_is_not_called_missing(
         ("fit = (1 +\n  inner(1, 'a')\n)", 2),
         ("def make():\n    raise KeyError\n\n\nfit = make()", 2),
         ("fit = 3", 1),
+        ("x = 1\ndef fit(a:\n    pass", 2),
     ],
 )
 def test_a_fault_is_told_at_the_line_that_raised(ran: Any, source: str, line: int) -> None:
