@@ -24,7 +24,7 @@ IGNORED = {"__MACOSX"}
 MOST_NAMED = 5
 SEVERAL = "Several notebooks could be"
 CANNOT = "cannot be read"
-LINK = "is a symbolic link, and links are not followed"
+LINK = "is a symbolic link, and links are not followed: put what it leads to there"
 # What browsers, file managers, JupyterLab and learning management systems make of a second "ann".
 COPY = re.compile(
     r"(?:copy of )?(.+?)"
