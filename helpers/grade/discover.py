@@ -255,7 +255,7 @@ def _notebook(path: Path) -> tuple[Path | None, str]:
     if path.is_symlink():
         return None, f"The notebook {LINK}."
     if not path.is_file():
-        return None, "The notebook is not a regular file."
+        return None, "The notebook is not a regular file: put the file itself there."
     if not os.access(path, os.R_OK):
         return None, f"The notebook {CANNOT} (Permission denied)."
     return path, ""

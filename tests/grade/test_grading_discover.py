@@ -90,7 +90,7 @@ def test_links_pipes_and_folders_are_not_read(tmp_path: Path) -> None:
     for name in ("folder", "file", "inside"):
         assert "is a symbolic link, and links are not followed" in there[name].note
     for name in ("pipe", "deep"):
-        assert there[name].note == "The notebook is not a regular file."
+        assert there[name].note == "The notebook is not a regular file: put the file itself there."
 
 
 @pytest.mark.parametrize(
