@@ -102,8 +102,8 @@ def _instead(data: bytes, error: Exception) -> str:
         return "The file is an archive or a PDF, called like a notebook: hand in the notebook."
     if marked:
         return (
-            f"Git has left merge conflicts in the file (<<<<<<<, {len(marked)} times, first in "
-            f"line {marked[0]}), so Jupyter cannot open it either: settle them and hand it in."
+            f"Git has left merge conflicts in the file (<<<<<<< in {len(marked)} of its lines, first "
+            f"in line {marked[0]}), so Jupyter cannot open it either: settle them and hand it in."
         )
     if not start.startswith(("{", "[")):
         return f"The file is no notebook, it begins with `{begin(text)}`: hand in the notebook."
