@@ -102,7 +102,7 @@ def _instead(data: bytes, error: Exception) -> str:
         return "The file is an archive or a PDF, called like a notebook: hand in the notebook."
     if marked:
         return (
-            f"Git has left merge conflicts in the file (<<<<<<< in {len(marked)} of its lines, first "
+            f"Git has left merge conflicts in it (<<<<<<< in {len(marked)} of its lines, first "
             f"in line {marked[0]}), so Jupyter cannot open it either: settle them and hand it in."
         )
     if not start.startswith(("{", "[")):

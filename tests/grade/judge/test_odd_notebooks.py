@@ -41,7 +41,7 @@ IN_2010 = json.dumps({"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "works
         (b"%PDF-1.7\n", "is an archive or a PDF"),
         (
             CONFLICT.encode(),
-            "Git has left merge conflicts in the file (<<<<<<< in 2 of its lines, first in",
+            "Git has left merge conflicts in it (<<<<<<< in 2 of its lines, first in",
         ),
         (WHOLE.replace("say", "süß").encode("cp1252"), "is not in UTF-8 (byte"),
         (WHOLE[:-9].encode(), "breaks off in line 1 of 1"),
