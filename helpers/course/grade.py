@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from helpers.course.paths import typed
 from helpers.course.setup.machine import usable_cores
-from helpers.grade.discover import SEVERAL
 from helpers.grade.grades import Mode
 from helpers.grade.grading import FAILED, Grading
+from helpers.grade.roster import ABSENT
 from helpers.grade.run import grade as run
 from helpers.grade.sandbox import missing
 from helpers.grade.statistics import statistics
@@ -19,7 +19,7 @@ from helpers.grade.wish import GradingError, Wish
 
 WRONG = 2  # the exit status where grading cannot begin
 SOME_FAILED = 1
-MOST_CHOICES = 10  # lines about which notebook was taken
+MOST_NOTES = 10  # lines about submissions that are to be looked at
 MOST_NAMES = 5  # of submissions that were not judged in full
 
 
@@ -111,16 +111,22 @@ def _say(line: str) -> None:
 
 
 def _tell(done: Grading) -> bool:
-    """Say what is to be known of all grades, and which notebook was taken where there were several;
+    """Say what is to be known of all grades, and what to look at, first who has no notebook;
     whether any submission was not judged in full."""
     sheet = done.sheet()
     if sheet.stamp:
         print(sheet.stamp)
-    several = [one for one in sheet.entries if one.taken or one.grade.note.startswith(SEVERAL)]
-    for one in several[:MOST_CHOICES]:
-        print(f"{one.grade.submission}: {one.taken or one.grade.note}")
-    if len(several) > MOST_CHOICES:
-        print(f"So it is at {len(several) - MOST_CHOICES} more; the page of the class has all.")
+    judged = [one for one in sheet.entries if one.taken or not one.grade.not_judged]
+    noted = [one for one in judged if one.notes and one.notes != [ABSENT]]
+    noted.sort(key=lambda one: (one.handed_in, one.grade.total > 0))
+    if noted:
+        print(f"To look at: {len(noted)} of {len(sheet.entries)} submissions.")
+    for one in noted[:MOST_NOTES]:
+        print(f"{one.grade.submission}: {' '.join(one.notes)}")
+    if len(noted) > MOST_NOTES:
+        print(f"And {len(noted) - MOST_NOTES} more; the page of the class has all.")
+    for stray in sheet.strays[:MOST_NOTES]:
+        print(f"In no table, since nobody is called so: {stray}")
     names = [entry.grade.submission for entry in sheet.not_judged]
     if names:
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""

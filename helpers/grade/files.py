@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import time
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,15 @@ HIDDEN = "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
 BUT_LINES = rf"(?![\n\t]){HIDDEN}"
 # What begins a formula, and what such a program skips before one (OWASP, "CSV injection").
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# Names that the systems give to what was handed in: whose it is, and the student's own file. Where
+# one hands in again, what `when` holds is greater.
+SYSTEMS = {
+    "canvas": r"(?P<name>[^_]+)(?:_LATE)?_(?P<id>\d+)_(?P<when>\d+)_(?P<file>.*)",
+    "moodle": r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[^_]*_?(?P<file>.*)",
+    "blackboard": r".+?_(?P<id>[^_]+)_attempt_(?P<when>\d{4}(?:-\d\d){5})_?(?P<file>.*)",
+    "brightspace": r"(?P<id>\d+-\d+) - (?P<name>.+?) - "
+    r"(?P<when>\w{3} \d+, \d{4} \d+ [AP]M)(?: - )?(?P<file>.*)",
+}
 # What `file_name` makes, and what is half written of it.
 OURS = re.compile(r"\.?[a-z0-9-]+-[0-9a-f]{8}(-\d+)?(\.html)?(\.tmp)?")
 
@@ -30,9 +40,11 @@ OURS = re.compile(r"\.?[a-z0-9-]+-[0-9a-f]{8}(-\d+)?(\.html)?(\.tmp)?")
 def printable(text: str, lines: bool = False) -> str:
     r"""Text that any file and any page can hold: what cannot be shown is written as `\n`, `\udc80`.
 
+    An accent is one character with its letter, as all but macOS write it: names are to be found.
     lines: whether line ends and tabs stay.
     """
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    text = unicodedata.normalize("NFC", text)
     return re.sub(
         BUT_LINES if lines else HIDDEN,
         lambda found: found[0].encode("unicode_escape").decode("ascii"),
@@ -54,6 +66,27 @@ def everywhere_printable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [everywhere_printable(one) for one in value]
     return value
+
+
+def of_system(raw: str) -> tuple[str, dict[str, str]]:
+    """Which system made a name, and what it says; "" where none did.
+
+    A student can have called the file like another's: what stands first is the system's own.
+    """
+    tried = {system: re.fullmatch(one, printable(raw)) for system, one in SYSTEMS.items()}
+    fitting = [(found.start("file"), system, found) for system, found in tried.items() if found]
+    _, system, found = min(fitting, default=(0, "", None))
+    return system, found.groupdict() if found else {}
+
+
+def came(system: str, when: str) -> str:
+    """A text that is greater for what came later."""
+    if system == "brightspace":  # such as "Nov 29, 2026 422 PM"
+        day, clock, half = when.rsplit(" ", 2)
+        with contextlib.suppress(ValueError):
+            at = time.strptime(f"{day} {clock.zfill(4)} {half}", "%b %d, %Y %I%M %p")
+            return time.strftime("%Y%m%d%H%M", at)
+    return when.zfill(20)
 
 
 def file_name(raw: str) -> str:

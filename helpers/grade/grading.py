@@ -55,9 +55,9 @@ class Result:
 class Grading:
     """A folder and what becomes of it in OUT.
 
-    people: who has handed in, or should have. wanted: what is to be graded; waiting: ids of these
-    submissions, and of those that somebody may still be writing. cached: how many had a grade when
-    this began; graded: how many got one.
+    people: who has handed in, or should have; strays: files that are nobody's. wanted: what is to
+    be graded; waiting: ids of these submissions, and of those that somebody may still be writing.
+    cached: how many had a grade when this began; graded: how many got one.
     """
 
     def __init__(self, wish: Wish) -> None:
@@ -71,6 +71,7 @@ class Grading:
         self.roster: Roster | None = None
         self.by_hand: overrides.Overrides = {}
         self.people: People = []
+        self.strays: list[Submission] = []
         self.wanted: list[Job] = []
         self.waiting: set[str] = set()
         self.cached = self.graded = 0
@@ -99,10 +100,12 @@ class Grading:
             raise GradingError(
                 f"There is no folder {self.folder}; name the one that holds the submissions."
             )
-        found = discover(self.folder, self.wish.lesson)
+        found, named = discover(self.folder, self.wish.lesson), lesson_file(self.wish.lesson)
         if not found and self.people:
             raise GradingError(f"All submissions are gone from {self.folder}.")
-        self.people = whose(found, self.roster)
+        people = whose(found, self.roster, named)
+        self.people = [(one, person) for one, person in people if not one.stray]
+        self.strays = [one for one, _ in people if one.stray]
 
     def read_overrides(self) -> None:
         """Take up the points set by hand. Raises GradingError."""
@@ -245,6 +248,7 @@ class Grading:
             tuple(entries),
             self.roster.canvas if self.roster else "",
             tuple(waiting),
+            tuple(f"{one.name}: {one.note}" for one in self.strays),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,14 +53,14 @@ def read(out: Path, names: Sequence[str], most: Mapping[str, float]) -> Override
         try:
             if len(row) < 3:
                 raise ValueError(f"it needs {', '.join(HEADER[:3])}, and a comment if you like.")
-            if row[0] not in shown:
-                raise ValueError(f"there is no submission {printable(row[0])!r}.")
+            if (who := unicodedata.normalize("NFC", row[0])) not in shown:
+                raise ValueError(f"there is no submission {printable(who)!r}.")
             exercise = _exercise(row[1], most)
             points = _points(row[2], exercise, most[exercise])
         except ValueError as error:
             raise GradingError(f"{path}, line {number}: {error}") from None
         comment = printable(", ".join(cell for cell in row[3:] if cell), lines=True)
-        found.setdefault(shown[row[0]], {})[exercise] = Override(exercise, points, comment)
+        found.setdefault(shown[who], {})[exercise] = Override(exercise, points, comment)
     return found
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.grade.discover import Submission, submission, told_apart
-from helpers.grade.files import printable
+from helpers.grade.discover import Submission, one_of, submission, told_apart
+from helpers.grade.files import of_system, printable
 from helpers.grade.wish import GradingError
 
 # The columns of a Canvas gradebook export and of a Moodle grading worksheet, and what we call them.
@@ -28,9 +28,6 @@ COLUMNS = {
 }
 ABSENT = "Nothing was handed in."
 POSSIBLE = "Points Possible"  # a line of Canvas's that is nobody's
-# Names that the systems give to what students handed in.
-CANVAS_FILE = re.compile(r"[^_]+(?:_LATE)?_(\d+)_\d+_")
-MOODLE_FOLDER = re.compile(r"_(\d+)_assignsubmission_")
 
 
 @dataclass(frozen=True)
@@ -65,11 +62,16 @@ class Person:
 
 def from_name(raw: str) -> Person:
     """What a submission's own name says, where a system made that name."""
-    name = printable(raw)
-    if found := CANVAS_FILE.match(raw):
-        return Person(canvas_id=found[1])
-    if found := MOODLE_FOLDER.search(raw):
-        return Person(name=raw[: found.start()], participant=f"Participant {found[1]}")
+    name, (system, said) = printable(raw), of_system(raw)
+    match system:
+        case "canvas":
+            return Person(canvas_id=said["id"])
+        case "moodle":
+            return Person(name=said["name"], participant=f"Participant {said['id']}")
+        case "brightspace":
+            return Person(name=said["name"])
+        case "blackboard":
+            return Person(login=said["id"])
     return Person(login=name, email=name if "@" in name else "")
 
 
@@ -80,11 +82,10 @@ class Roster:
     people: tuple[Person, ...]
     canvas: str = ""
 
-    def match(self, names: Sequence[str]) -> dict[Person, str]:
-        """Who has handed in, with the name that their submission has in the file system.
+    def match(self, names: Sequence[str]) -> dict[str, Person]:
+        """Whose submissions these are, by their names in the file system.
 
-        A name that fits several people belongs to none; of two submissions of one person the first
-        one has it.
+        A name that fits several people belongs to none.
         """
         keys = [person.answers_to() for person in self.people]
         often = Counter(key for one in keys for key in one)
@@ -94,12 +95,15 @@ class Roster:
             for key in one
             if often[key] == 1
         }
-        found: dict[Person, str] = {}
+        found: dict[str, Person] = {}
         for raw in names:
-            canvas, moodle = CANVAS_FILE.match(raw), MOODLE_FOLDER.search(raw)
-            surest = (canvas and f"canvas {canvas[1]}") or (moodle and f"moodle {moodle[1]}") or ""
-            if person := known.get(surest) or known.get(raw.casefold()):
-                found.setdefault(person, raw)
+            own = from_name(raw)
+            moodle = re.sub(r"\D*", "", own.participant)
+            surest = (own.canvas_id and f"canvas {own.canvas_id}") or f"moodle {moodle}"
+            told = (printable(raw), own.login, own.name)
+            fitting = [surest, *(name.casefold() for name in told)]
+            if person := next((known[name] for name in fitting if name in known), None):
+                found[raw] = person
         return found
 
 
@@ -156,19 +160,30 @@ def read_roster(path: Path, lesson: str) -> Roster:
     return Roster(tuple(listed), named[0] if len(named) == 1 else "")
 
 
-def whose(here: list[Submission], listed: Roster | None) -> People:
-    """What was handed in with the person of each, and those on the list who are not among them."""
-    if listed is None:
-        return [(one, None) for one in here]
-    matched = listed.match([one.raw for one in here])
-    people: dict[str, Person | None] = dict.fromkeys(one.raw for one in here)
-    people |= {raw: person for person, raw in matched.items()}
-    everybody = list(here)
-    for person in listed.people:
-        if person not in matched:
+def whose(here: list[Submission], listed: Roster | None, lesson: str = "") -> People:
+    """What was handed in, one a person, and those on the list who are not among them.
+
+    lesson: the name of its notebook. What may be nobody's is somebody's where a name says so.
+    """
+    matched = listed.match([one.raw for one in here]) if listed else {}
+    groups: dict[object, list[Submission]] = {}
+    for one in here:
+        system, said = of_system(one.raw)
+        own = system, said.get("name"), said.get("id") or printable(one.raw)
+        groups.setdefault(matched.get(one.raw) or own, []).append(one)
+    everybody: list[tuple[Submission, Person | None]] = []
+    for several in groups.values():
+        kept, person = one_of(several, lesson), matched.get(several[0].raw)
+        stray = all(one.stray for one in several) and not person and not of_system(kept.raw)[0]
+        kept = submission(kept.raw, kept.path, kept.note, kept.taken, stray)
+        everybody.append((kept, person))
+    names, there = {one.raw for one, _ in everybody}, {person for _, person in everybody}
+    for person in listed.people if listed else ():
+        if person not in there:
             name, number = person.called, 2
-            while name in people:  # somebody else's submission has it
+            while name in names:  # somebody else's submission has it
                 name, number = f"{person.called} ({number})", number + 1
-            people[name] = person
-            everybody.append(submission(name, None, ABSENT))
-    return [(one, people[one.raw]) for one in told_apart(everybody)]
+            names.add(name)
+            everybody.append((submission(name, None, ABSENT), person))
+    persons = {one.raw: person for one, person in everybody}
+    return [(one, persons[one.raw]) for one in told_apart(one for one, _ in everybody)]

@@ -94,7 +94,7 @@ class Run:
         if not grading.people and not watch:
             raise GradingError(
                 f"{grading.folder} holds no submissions: it needs a folder or a notebook for each "
-                "student."
+                f"student. {' '.join(one.note for one in grading.strays[:1])}".rstrip()
             )
         grading.cached = grading.have
         if watch and grading.cached:
@@ -131,7 +131,7 @@ class Run:
             if said != self._troubles.get(path, ""):
                 self.say(said or f"{path} is taken up.")
             self._troubles[path] = said
-        without = {
+        without = {*grading.strays} | {
             one
             for one, _ in grading.people
             if one.path is None and one.note != ABSENT and one.id not in grading.waiting
@@ -185,7 +185,7 @@ def can_be_parsed(notebook: Path, look: tuple[int, ...] | None) -> bool:
     look: what it looks like by now.
     """
     try:
-        return isinstance(json.loads(read(notebook).decode("utf-8-sig")), dict)
+        return isinstance(json.loads(read(notebook)), dict)
     except (OSError, ValueError, RecursionError):
         return False
 

@@ -129,9 +129,28 @@ def test_a_second_download_is_told_to_instructor_and_student(
     told = capsys.readouterr().out
     assert f"ann: The folder holds {FILE} and also" in told and said in told
     assert "bob: Several notebooks could be 02_messages.ipynb (02 (1).ipynb, 02 (2)" in told
+    assert "To look at: 2 of 2 submissions." in told and told.index("bob: ") < told.index("ann: ")
     pages = [out / "class.html", out / "grades.json"]
     pages += [*out.glob("students/ann-*"), *out.glob("gradescope/ann-*/results.json")]
     assert len(pages) == 4 and all(said in page.read_text() for page in pages)
+
+
+def test_it_says_how_many_are_to_be_looked_at_and_what_is_nobodys(
+    grade: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "submissions.zip").write_bytes(b"PK")
+    assert grade(*NO_SANDBOX) == 2
+    said = "in holds no submissions: it needs a folder or a notebook for each student. There is no"
+    assert said in capsys.readouterr().err
+    for number in range(12):
+        (folder / f"s{number}").mkdir()
+    hand_in(folder, "ann")
+    assert grade(*NO_SANDBOX) == 0
+    told = capsys.readouterr().out
+    assert "To look at: 12 of 13 submissions." in told and "And 2 more; the page" in told
+    assert "nobody is called so: submissions: There is no notebook, but 1 other file" in told
 
 
 def test_a_full_disk_is_told(

@@ -27,11 +27,12 @@ def test_folders_and_files(tmp_path: Path) -> None:
     (tmp_path / "roster.csv").write_text("ann")
     for skipped in (".git", "__MACOSX", "ann/.ipynb_checkpoints"):
         hand_in(tmp_path, skipped)
-    there = by_name(tmp_path)
+    there = {one.name: one for one, _ in whose(discover(tmp_path, "02"), None, FILE)}
     files = {name: tmp_path / f"{name}.ipynb" for name in ("bob", "carl")}
     assert {name: one.path for name, one in there.items()} == {"ann": path, **files}
-    assert "the folder was graded" in there["ann"].taken
-    assert "the file was graded" in there["carl"].taken and not there["bob"].taken
+    assert f"ann/{FILE} was graded, since its name is the lesson's" in there["ann"].taken
+    assert "carl.ipynb was graded, since it alone is a notebook" in there["carl"].taken
+    assert not there["bob"].taken
     with pytest.raises(GradingError, match="There is no lesson 77"):
         discover(tmp_path, "77")
 
@@ -45,7 +46,20 @@ def test_folders_and_files(tmp_path: Path) -> None:
         (["mine.IPYNB"], "mine.IPYNB", "is called"),
         (["02_a.ipynb", "02_b.ipynb"], None, "Several notebooks could be 02_messages.ipynb"),
         (["a.ipynb", "b.ipynb"], None, "Several notebooks"),
-        (["answers.py"], None, "The folder holds no 02_messages.ipynb."),
+        (["answers.py"], None, "no 02_messages.ipynb, but 1 other file: answers.py. Hand in"),
+        (["02_messages.ipynb.txt"], "02_messages.ipynb.txt", "is called"),
+        (["02_messages.ipynb.json", "a.py"], "02_messages.ipynb.json", "is called"),
+        ([*"abcdefg", "x.zip"], None, "8 other files: a, b, c, d, e and 3 more. Unpack what is"),
+        (
+            [f"{n}.ipynb" for n in "abcdefg"],
+            None,
+            "and 2 more), and none was graded; leave one. If",
+        ),
+        (["02/02_messages.ipynb", "03/03_data.ipynb"], "02/02_messages.ipynb", ""),
+        (["a.ipynb/02_messages.ipynb"], "a.ipynb/02_messages.ipynb", ""),
+        (["old/02_messages.ipynb", "02_mine.ipynb"], "old/02_messages.ipynb", ""),
+        (["a/02_messages.ipynb", "b/02_messages.ipynb"], None, "(a/02_messages.ipynb, b/02_"),
+        (["a/b/02_messages.ipynb"], None, "The folder holds no 02_messages.ipynb."),
         ([], None, "The folder holds no 02_messages.ipynb."),
     ],
 )
@@ -54,6 +68,7 @@ def test_the_notebook_in_a_folder(
 ) -> None:
     (tmp_path / "ann").mkdir()
     for name in names:
+        (tmp_path / "ann" / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / "ann" / name).write_text(notebook())
     (ann,) = discover(tmp_path, "02")
     assert ann.path == (tmp_path / "ann" / taken if taken else None)
@@ -75,7 +90,7 @@ def test_links_pipes_and_folders_are_not_read(tmp_path: Path) -> None:
     for name in ("folder", "file", "inside"):
         assert "is a symbolic link, and links are not followed" in there[name].note
     for name in ("pipe", "deep"):
-        assert there[name].note == "The notebook is not a regular file."
+        assert there[name].note == "The notebook is not a regular file: put the file itself there."
 
 
 @pytest.mark.parametrize(
@@ -145,7 +160,7 @@ Participant 7002,Ann Roe,ann@example.org,Submitted,,15,-
     [
         (
             "\ufeff" + CANVAS,
-            # A name that two have belongs to neither; of two submissions the first has it.
+            # A name that two have belongs to neither; one person's two submissions are one.
             ["jdoe", "roeann_LATE_102_5555_02_messages-1", "stranger", "Name Same", "same1", "S4"],
             {
                 "bpoe": "Poe, Bob",
@@ -153,7 +168,6 @@ Participant 7002,Ann Roe,ann@example.org,Submitted,,15,-
                 "Name Same": None,
                 "roeann_LATE_102_5555_02_messages-1": "Roe, Ann",
                 "S4": "Same, Name",
-                "same1": None,
                 "same2": "Same, Name",
                 "stranger": None,
             },

@@ -31,7 +31,8 @@ def observe(exercise: Exercise, case: Case, session: Session, alone: bool = Fals
     """What the submission does in one case, a function's value or a run of ranks.
 
     alone: by the word of its own process, as a learner's check has it; for hints.
-    After trouble its processes are in no known state: they are ended.
+    After trouble its processes are in no known state: they are ended. Until then they last, and
+    so does what they have written: an answer may remember earlier cases, and knows of no later one.
     """
     clock = session.clock
     if clock.hopeless:

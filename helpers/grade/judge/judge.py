@@ -17,12 +17,13 @@ from helpers.grade.grades import ExerciseGrade, Mode, SubmissionGrade
 from helpers.grade.judge import verdicts
 from helpers.grade.judge.budgets import BUDGETS, Budgets
 from helpers.grade.judge.calls import USED_UP, observe
-from helpers.grade.judge.notebook import Unreadable, code_cells, to_look_at
+from helpers.grade.judge.notebook import Unreadable, code_cells, other_cells, to_look_at
 from helpers.grade.judge.real import differs_on_real_ranks
 from helpers.grade.judge.session import Session
 from helpers.grade.sandbox import Sandbox
 from helpers.grade.seen import is_right_outside
 
+OTHERS = "No cell defines a function of this lesson: is it another lesson's notebook, or a draft?"
 SANDBOXES = 5  # of a slot: with more ranks than these, some share one
 
 
@@ -73,7 +74,7 @@ class Judge:
         """
         begun = time.monotonic()
         try:
-            sources = code_cells(path)
+            sources, others = code_cells(path), other_cells(path)
         except Unreadable as error:
             grades = [verdicts.unread(exercise) for exercise in self.exercises]
             grades += self._parts(path, None, seed)
@@ -82,7 +83,7 @@ class Judge:
         session = Session(self.sandboxes, sources, functions, self.budgets)
         try:
             # Hidden cases come after everything of which a hint is told: no hint can hold them.
-            shown = [self._visible(e, session) for e in self.exercises]
+            shown = [self._visible(e, session, others) for e in self.exercises]
             grades = [
                 found if isinstance(found, ExerciseGrade) else self._hidden(e, session, seed, found)
                 for e, found in zip(self.exercises, shown, strict=True)
@@ -91,6 +92,8 @@ class Judge:
         finally:
             session.close()
         crashes, note = session.crashes, to_look_at(sources)
+        if all(each.outcome == "missing" for each in grades):
+            note = f"{OTHERS} {note}".strip()
         return self._graded(grades, submission, seed, begun, crashes, note)
 
     def _parts(self, path: Path, session: Session | None, seed: int) -> list[ExerciseGrade]:
@@ -127,7 +130,9 @@ class Judge:
         made = SubmissionGrade(submission, self.lesson, seed, self.mode, noted, note)
         return Graded(made, time.monotonic() - begun, crashes)
 
-    def _visible(self, exercise: Exercise, session: Session) -> ExerciseGrade | Verdict | None:
+    def _visible(
+        self, exercise: Exercise, session: Session, others: Sequence[tuple[str, str]]
+    ) -> ExerciseGrade | Verdict | None:
         """The lesson's own cases of an exercise, one call at a time.
 
         Where all are right, what a learner's own check would say all the same, or None.
@@ -136,7 +141,7 @@ class Judge:
             return verdicts.out_of_time(exercise)
         state = session.states()[exercise.function]
         if state.what != "there":
-            return verdicts.without_call(exercise, state)
+            return verdicts.without_call(exercise, state, others)
         session.clock.exercise()
         remark = None
         for case in exercise.cases(0):

@@ -15,6 +15,7 @@ from typing import Any
 
 MAX_BYTES = 20 * 2**20
 MAX_CELLS = 2000
+MAX_TEXT = 20_000  # characters of a cell that is no code
 MAX_SOURCE = 2 * 2**20  # characters of all code cells
 
 
@@ -28,6 +29,22 @@ def code_cells(path: Path) -> list[str]:
     if sum(map(len, found)) > MAX_SOURCE:
         raise Unreadable(f"The notebook has more than {MAX_SOURCE:,} characters of code.")
     return found
+
+
+def other_cells(path: Path) -> list[tuple[str, str]]:
+    """What is no code, (kind, the text's beginning). Raises Unreadable."""
+    found = []
+    for cell in _cells(path):
+        if (kind := cell.get("cell_type")) != "code":
+            source = cell.get("source")
+            text = "".join(map(str, source if type(source) is list else [source]))
+            found.append(("Markdown" if kind == "markdown" else "raw", text[:MAX_TEXT]))
+    return found
+
+
+def begin(source: str) -> str:
+    """By which a cell is known: its first line. Jupyter shows no number that stays."""
+    return next((line.strip()[:80] for line in source.splitlines() if line.strip()), "")
 
 
 def outputs_and_texts(path: Path) -> tuple[dict[str, list[dict[str, Any]]], dict[str, str]]:
@@ -51,17 +68,58 @@ def _cells(path: Path) -> list[dict[str, Any]]:
     """The cells of a notebook."""
     data = _bytes(path)
     try:
-        raw = json.loads(data.decode("utf-8-sig"))
+        raw = json.loads(data)  # in UTF-8, or in UTF-16 or 32, as its first bytes say
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"The file is no notebook ({type(error).__name__}).") from None
-    if not isinstance(raw, dict) or raw.get("nbformat") != 4:
-        raise Unreadable("The file is no notebook of format 4: open it in JupyterLab and save it.")
+        raise Unreadable(_instead(data, error)) from None
+    if not isinstance(raw, dict) or "nbformat" not in raw:
+        raise Unreadable("The file is JSON, but no notebook: hand in the notebook itself.")
+    if raw["nbformat"] != 4:
+        raise Unreadable(
+            "The notebook is not of format 4, which Jupyter writes since 2014: open it in "
+            "JupyterLab, save it, and hand that in."
+        )
     cells = raw.get("cells")
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
         raise Unreadable("The file is no valid notebook: it has no cells.")
     if len(cells) > MAX_CELLS:
         raise Unreadable(f"The notebook has more than {MAX_CELLS} cells.")
     return cells
+
+
+def _instead(data: bytes, error: Exception) -> str:
+    """What a file is that is no JSON, and what to do."""
+    text = data.decode(json.detect_encoding(data), "replace").lstrip("\ufeff")
+    start, lines = text[:500].strip().lower(), text.split("\n")
+    marked = [number for number, line in enumerate(lines, 1) if line.startswith("<<<<<<<")]
+    if not text.strip():
+        return "The file is empty, so the upload failed: hand it in once more."
+    if start.startswith(("<!doctype", "<html", "<?xml")):
+        return (
+            "The file is a web page (a login page, or an export) that is called like a notebook: "
+            "hand in the notebook itself, in JupyterLab by File > Download."
+        )
+    if data.startswith((b"PK\x03\x04", b"%PDF", b"\x1f\x8b", b"Rar!", b"7z")):
+        return "The file is an archive or a PDF, called like a notebook: hand in the notebook."
+    if marked:
+        return (
+            f"Git has left merge conflicts in it (<<<<<<< in {len(marked)} of its lines, first "
+            f"in line {marked[0]}), so Jupyter cannot open it either: settle them and hand it in."
+        )
+    if not start.startswith(("{", "[")):
+        return f"The file is no notebook, it begins with `{begin(text)}`: hand in the notebook."
+    if isinstance(error, UnicodeDecodeError):
+        return (
+            f"The text is not in UTF-8 (byte {error.start} is 0x{data[error.start]:02x}), so some "
+            "other editor has saved it: save it as UTF-8, or hand in a copy from JupyterLab."
+        )
+    if isinstance(error, json.JSONDecodeError):
+        ends = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
+        what, why = ("breaks off", "") if ends else ("is damaged", f" ({error.msg})")
+        return (
+            f"The notebook {what} in line {error.lineno} of {len(lines)}{why}, so Jupyter cannot "
+            "open it either: hand in one that opens."
+        )
+    return "The file is no notebook that can be read: hand in one that opens in JupyterLab."
 
 
 def _source(cell: dict[str, Any]) -> str:
@@ -98,7 +156,10 @@ def _bytes(path: Path) -> bytes:
             raise Unreadable("The notebook is a link, and links are not followed.") from None
         raise Unreadable(f"The notebook cannot be read ({error.strerror}).") from None
     if len(data) > MAX_BYTES:
-        raise Unreadable(f"The notebook is larger than {MAX_BYTES // 2**20} MiB.")
+        raise Unreadable(
+            f"The notebook is larger than {MAX_BYTES // 2**20} MiB, which outputs make it: clear "
+            "them in JupyterLab (Edit > Clear Outputs of All Cells), save it, and hand that in."
+        )
     return data
 
 
@@ -111,18 +172,19 @@ def to_look_at(sources: Sequence[str]) -> str:
     That is no answer's business, and gains nothing; "" for nothing.
     """
     course, found = {"helpers"}, dict[str, None]()
-    for number, source in enumerate(sources, 1):
+    for source in sources:
         with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             nodes = list(ast.walk(ast.parse(source)))
+            cell = f"the cell that begins with `{begin(source)}`"
             course |= {name for node in nodes for name in _of_the_course(node)}
             if any(re.split(r"[.[]", changed)[0] in course for changed in _changed(nodes)):
-                found[f"code cell {number} changes a module of the course"] = None
+                found[f"{cell} changes a module of the course"] = None
             called = [name.rpartition(".")[2] for _, name in _calls(nodes)]
             taken = [
                 a.name for node in nodes if isinstance(node, ast.ImportFrom) for a in node.names
             ]
             if not _FORKS.isdisjoint([*called, *taken]):
-                found[f"code cell {number} starts processes"] = None
+                found[f"{cell} starts processes"] = None
     return f"To look at: {'; '.join(found)}." if found else ""
 
 

@@ -10,6 +10,7 @@ from helpers.checks.encoding import Malformed
 from helpers.engine.own_time import Late, Limit, Undecided
 from helpers.grade.judge.budgets import Budgets, Clock
 from helpers.grade.judge.channel import OVER, Channel
+from helpers.grade.judge.notebook import begin
 from helpers.grade.sandbox import Sandbox
 
 Fate = Literal["crashed", "time-out", "not judged"]
@@ -21,7 +22,7 @@ class State:
 
     what: "there", "open" (as the lesson has it), "missing", "failed", how its cell ended the
     process, or "not judged" where the machine was too busy for the cells. cell: counted from 1, 0
-    where there is none. kind, text: of the exception.
+    where there is none. kind, text: of the exception. shown: the line of the cell, or its first.
     """
 
     what: Literal["there", "open", "missing", "failed", "crashed", "time-out", "not judged"]
@@ -29,6 +30,7 @@ class State:
     line: int = 0
     kind: str = ""
     text: str = ""
+    shown: str = ""
 
 
 class Session:
@@ -47,6 +49,7 @@ class Session:
     ) -> None:
         self._sandboxes, self._budgets = sandboxes, budgets
         self.clock = Clock(budgets)
+        self._sources = sources
         self._cells = {"do": "cells", "cells": list(sources), "functions": list(functions)}
         self._functions = functions
         self._channels: list[Channel] = []
@@ -160,9 +163,11 @@ class Session:
         if kinds != [str, str, int, int]:
             raise Malformed("no state")
         kind, text, cell, line = said
+        lines = self._sources[cell].split("\n") if 0 <= cell < len(self._sources) else []
         if kind == "skipped" and (cell, line) in self._skip:
-            return State(self._skip[cell, line], cell + 1)
-        return State("failed", cell + 1, max(line, 0), kind[:80], text[:2000])
+            return State(self._skip[cell, line], cell + 1, shown=begin("\n".join(lines)))
+        shown = begin("\n".join(lines[max(line - 1, 0) :]))
+        return State("failed", cell + 1, max(line, 0), kind[:80], text[:2000], shown)
 
 
 def _place(at: Any) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from helpers.checks.known import aspects
 from helpers.checks.spec import Case, Exercise, Observation, Verdict
 from helpers.grade.grades import ExerciseGrade, Outcome
 from helpers.grade.judge.session import State
+from helpers.grade.worker.cells import defined_in
 from helpers.grade.worker.submission import NO_FUNCTION
 
 _LONGEST = 3000  # characters of a reason or a hint
@@ -131,27 +132,41 @@ def on_real_ranks(
     return _grade(exercise, outcome, reason, "differs on real ranks")
 
 
-def without_call(exercise: Exercise, state: State) -> ExerciseGrade:
-    """No points for a function that could not be called, by what became of its cell."""
-    if state.what == "open":
-        return _grade(exercise, "not attempted", _ON_VISIBLE["not attempted"])
-    if state.what == "missing":
-        reason = f"No cell defines `{exercise.function}`."
-        return _grade(exercise, "missing", reason)
+def without_call(
+    exercise: Exercise, state: State, others: Sequence[tuple[str, str]] = ()
+) -> ExerciseGrade:
+    """No points for a function that could not be called, by what became of its cell.
+
+    others: the cells that are no code, (kind, text): an answer in one of them does not run.
+    """
+    function = exercise.function
+    if state.what in ("open", "missing"):
+        reason = f"No cell defines `{function}`."
+        outcome: Outcome = "missing"
+        if state.what == "open":
+            outcome, reason = "not attempted", _ON_VISIBLE["not attempted"]
+        if found := defined_in(((kind, text, "") for kind, text in others), function):
+            reason += (
+                f" `{function}` stands in a {found[0]} cell, which does not run: make it a code "
+                "cell (in JupyterLab: select it, Esc, Y)."
+            )
+        return _grade(exercise, outcome, reason)
     if state.kind == NO_FUNCTION:
-        reason = f"`{exercise.function}` is no function: cell {state.cell} makes it a {state.text}."
-        return _grade(exercise, "error", reason, NO_FUNCTION)
+        reason = f"`{function}` is no function: `{state.shown}` makes it a value of type "
+        return _grade(exercise, "error", f"{reason}{state.text}.", NO_FUNCTION)
     if state.what == "failed":
-        where = f"Cell {state.cell}" + (f", line {state.line}" if state.line else "")
-        reason = f"The cell that defines `{exercise.function}` raised an exception."
-        hint = f"{where}: {state.kind}" + (f": {state.text}" if state.text else "")
+        no_python = state.kind in ("SyntaxError", "IndentationError", "TabError")
+        did = "is no Python" if no_python else "raised an exception"
+        reason = f"The cell that defines `{function}` {did}."
+        where = f"Line {state.line} of its cell" if state.line else "Its cell"
+        hint = f"{where}, `{state.shown}`: {state.kind}" + (f": {state.text}" if state.text else "")
         return _grade(exercise, "error", reason, "exception in its cell", hint)
     if state.what == "not judged":
         return undecided(exercise)
-    outcome: Outcome = "time-out" if state.what == "time-out" else "crashed"
-    cell = f"Code cell {state.cell}" if state.cell else "A cell"
+    outcome = "time-out" if state.what == "time-out" else "crashed"
+    cell = f"The cell that begins with `{state.shown}`" if state.shown else "A cell"
     did = "did not come to an end" if state.what == "time-out" else "ended the process"
-    reason = f"{cell} {did}, and so `{exercise.function}` is not there."
+    reason = f"{cell} {did}, and so `{function}` is not there."
     return _grade(exercise, outcome, reason, f"its cell {did}")
 
 

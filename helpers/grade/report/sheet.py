@@ -62,7 +62,7 @@ class Entry:
 class Sheet:
     """A whole class. key: the fingerprint of the key behind the seeds. grader: its version. canvas:
     the column of this lesson in Canvas. waiting: names of submissions that are here and whose grade
-    is not, where the folder is watched.
+    is not, where the folder is watched. strays: what is told of files that are nobody's.
     """
 
     lesson: str
@@ -74,6 +74,7 @@ class Sheet:
     entries: tuple[Entry, ...]
     canvas: str = ""
     waiting: tuple[str, ...] = ()
+    strays: tuple[str, ...] = ()
 
     @property
     def not_judged(self) -> tuple[Entry, ...]:

@@ -20,7 +20,7 @@ NOT_SANDBOXED = "NOT_SANDBOXED.txt"
 
 def write_reports(sheet: Sheet, out: Path) -> None:
     """Write everything; pages of students who are not in the sheet are removed."""
-    head = replace(sheet, entries=(), waiting=())
+    head = replace(sheet, entries=(), waiting=(), strays=())
     files = {name: data for one in sheet.entries for name, data in _of_student(head, one).items()}
     files |= {
         "canvas.csv": canvas(sheet),

@@ -14,9 +14,10 @@ import re
 import symtable
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 _TIMING = re.compile(r"\A\s*%%(time|timeit|capture|prun)\b[^\n]*\n")
+Fault = TypeVar("Fault")
 _TIMED_LINE = re.compile(r"^(\s*)%(?:time|prun)\s+(?=[^\s-])", re.MULTILINE)
 
 
@@ -47,10 +48,10 @@ class Statement:
 
 @dataclass
 class Notebook:
-    """All statements of a notebook, and the cells that are no Python, as (cell, why)."""
+    """All statements of a notebook, and the cells that are no Python: (cell, its text, fault)."""
 
     statements: list[Statement]
-    broken: list[tuple[int, str, str]]
+    broken: list[tuple[int, str, Exception]]
 
 
 def read(cells: Sequence[str], before: Callable[[int], None] = lambda cell: None) -> Notebook:
@@ -59,7 +60,7 @@ def read(cells: Sequence[str], before: Callable[[int], None] = lambda cell: None
     before: told each cell's number before it is read.
     """
     found: list[Statement] = []
-    broken: list[tuple[int, str, str]] = []
+    broken: list[tuple[int, str, Exception]] = []
     for number, source in enumerate(cells):
         if not source.strip():
             continue
@@ -70,9 +71,7 @@ def read(cells: Sequence[str], before: Callable[[int], None] = lambda cell: None
                 for index, node in enumerate(_parsed(source))
             ]
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            line = getattr(error, "lineno", None)
-            where = f" at line {line}" if line else ""
-            broken.append((number, source, f"{type(error).__name__}{where}"))
+            broken.append((number, source, error))
     return Notebook(found, broken)
 
 
@@ -83,8 +82,9 @@ def _parsed(source: str) -> list[ast.stmt]:
     try:
         tree = ast.parse(source)
     except SyntaxError:
-        plain = _TIMED_LINE.sub(r"\1", _TIMING.sub("", source))
-        tree = ast.parse(TransformerManager().transform_cell(plain))
+        plain = _TIMED_LINE.sub(r"\1", _TIMING.sub("\n", source))
+        blank = plain[: -len(plain.lstrip()) or None].count("\n")  # IPython takes these lines away
+        tree = ast.parse("\n" * blank + TransformerManager().transform_cell(plain))
     return tree.body
 
 
@@ -248,11 +248,12 @@ def run(statement: Statement, namespace: dict[str, Any], file: str, flags: int =
     return flags
 
 
-def defined_in(broken: Sequence[tuple[int, str, str]], name: str) -> tuple[int, str] | None:
-    """The last cell that is no Python and would define this function: its number, and why."""
+def defined_in(broken: Iterable[tuple[Any, str, Fault]], name: str) -> tuple[Any, Fault] | None:
+    """The last of these texts that would define this function: its cell, and why it does not."""
     one = re.escape(name)
     pattern = re.compile(
-        rf"^\s*(?:(?:async\s+)?def|class)\s+{one}\b|^{one}\s*(?::[^=\n]+)?=(?!=)|[\"']{one}[\"']",
+        rf"^[ \t]*(?:(?:async\s+)?def|class)\s+{one}\b"
+        rf"|^{one}\s*(?::[^=\n]+)?=(?!=)|[\"']{one}[\"']",
         re.MULTILINE,
     )
     fitting = [(number, why) for number, source, why in broken if pattern.search(source)]

@@ -80,7 +80,8 @@ class Submission:
             flags = cells.run(statement, self.names, file, flags)
         except BaseException as raised:
             error = raised
-            fault = [type(error).__name__, _said(error), statement.cell, statement.line]
+            fault = [type(error).__name__, _said(error), statement.cell]
+            fault.append(_line(file) or statement.line)
             self._failed(statement, fault)
         if error is None and cells.is_stub(statement.node):
             name = cells.name_of(statement)
@@ -108,7 +109,9 @@ class Submission:
         if name in self.faults:
             return self.faults[name]
         if broken:
-            return ["SyntaxError", broken[1], broken[0], 0]
+            cell, error = broken
+            line = getattr(error, "lineno", None) or 0
+            return [type(error).__name__, getattr(error, "msg", _said(error)), cell, line]
         if is_stub:  # of a class, some methods may be done: its calls will tell
             return "there" if isinstance(value, type) else "open"
         if name in self.names:
@@ -119,6 +122,15 @@ class Submission:
 def _place(name: str, statements: Sequence[Statement]) -> tuple[int, int]:
     """The cell and the line that define a name last."""
     return next(((s.cell, s.line) for s in reversed(statements) if name in s.binds), (0, 0))
+
+
+def _line(file: str) -> int:
+    """The last line of a cell on the way to the exception that is being handled, 0 for none."""
+    line, trail = 0, sys.exc_info()[2]
+    while trail is not None:
+        line = trail.tb_lineno if trail.tb_frame.f_code.co_filename == file else line
+        trail = trail.tb_next
+    return line
 
 
 def _said(error: BaseException) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ class JudgeHere:
 
     ends: how a call ends in the place of what it does, asked with the exercise and the case; None
     for what it does. seconds: what each call takes of its time. calls: those that were made.
+    texts: what stands in Markdown cells.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class JudgeHere:
         ends: Callable[[Exercise, Case], Observation | None] = lambda exercise, case: None,
         seconds: float = 0.0,
         budgets: Budgets = BUDGETS,
+        texts: Sequence[str] = (),
     ) -> None:
         self.judge = Judge(lesson, budgets=budgets)
         missing = State("missing")
@@ -70,6 +72,9 @@ class JudgeHere:
         )
         self.ends, self.seconds, self.calls = ends, seconds, list[str]()
         patch.setattr(judge_module, "code_cells", lambda path: [])
+        patch.setattr(
+            judge_module, "other_cells", lambda path: [("Markdown", text) for text in texts]
+        )
         patch.setattr(judge_module, "Session", lambda *args: self.session)
         patch.setattr(judge_module, "observe", self._observe)
         patch.setattr(judge_module, "differs_on_real_ranks", lambda *args: None)

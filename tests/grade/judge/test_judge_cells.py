@@ -129,6 +129,21 @@ def test_an_answer_that_is_right_on_the_virtual_clock_alone_is_found(graded, the
     assert (found.outcome, found.mistake) == (outcome, "differs on real ranks")
 
 
+def test_tmp_lasts_from_case_to_case_and_not_to_the_next_submission(graded) -> None:
+    fit = next(s for s in SOLUTION if "def fit" in s).replace("def fit(", "def inner(")
+    keeps = (
+        "import pathlib\n\n\ndef fit(sizes, seconds):\n    path = pathlib.Path('/tmp/kept')\n"
+        "    if path.exists():\n        raise KeyError('from another case')\n"
+        "    path.touch()\n    return inner(sizes, seconds)\n"
+    )
+    for _ in range(2):  # each with a whole first case
+        found = graded(*without("fit"), fit, keeps)
+        kept = one(found, "02.4")
+        assert kept.outcome == "error" and "from another case" in kept.hint
+        assert found.grade.total == FULL - kept.max
+    assert graded(*SOLUTION).grade.total == FULL
+
+
 def test_the_last_patience_decides_nothing(graded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_time, "PATIENCE", 0.1)
     monkeypatch.setattr(own_time, "_ASLEEP", "")  # as where nobody can see that it sleeps

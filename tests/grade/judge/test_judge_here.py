@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from helpers.checks import find, of_lesson
@@ -56,14 +60,20 @@ def test_wrong_answers_get_their_own_hints(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_is_not_there_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    states = {"02.1": State("open"), "02.3": State("failed", 4, 2, "KeyError", "'x'")}
-    states |= {"02.4": State("crashed", 5), "02.5": State("not judged")}
-    judge = JudgeHere(monkeypatch, "02", states)
+    states = {"02.1": State("open"), "02.3": State("failed", 4, 2, "KeyError", "'x'", "{}['x']")}
+    states |= {"02.4": State("crashed", 5, shown="fit = spin()"), "02.5": State("not judged")}
+    texts = ["def scatter(comm):\n    return 1", "`broadcast_tree` is slow"]
+    judge = JudgeHere(monkeypatch, "02", states, texts=texts)
     found = judge.grade()
     outcomes = ["not attempted", "missing", "error", "crashed", "not judged"]
     assert [e.outcome for e in found.exercises] == outcomes and judge.calls == []
     assert "`broadcast_tree`" in one(found, "02.2").reason
-    assert one(found, "02.3").hint == "Cell 4, line 2: KeyError: 'x'"
+    assert "`scatter` stands in a Markdown cell" in one(found, "02.1").reason
+    assert "Markdown" not in one(found, "02.2").reason
+    assert one(found, "02.3").hint == "Line 2 of its cell, `{}['x']`: KeyError: 'x'"
+    assert "The cell that begins with `fit = spin()` ended" in one(found, "02.4").reason
+    other = JudgeHere(monkeypatch, "02", {}).grade()
+    assert "another lesson's" in other.note and "another" not in found.note
 
 
 def test_of_a_hidden_case_the_mistakes_name_is_said_and_a_fresh_process_gives_the_hint(
@@ -158,3 +168,22 @@ def test_an_answer_on_a_base_that_is_not_right_is_told_so(monkeypatch: pytest.Mo
         found = one(JudgeHere(monkeypatch, "03", functions).grade(), "03.3")
         assert found.points == 0
         assert f"It builds on exercise 03.2, which {words}." in found.reason
+
+
+def test_what_an_answer_keeps_from_case_to_case_gains_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A sandbox's /tmp lasts as long as its processes do; what is there is of earlier cases alone.
+    def remembers(number: str, answer: Any) -> Any:
+        def first_value(*args: Any) -> Any:
+            path = tmp_path / f"{number} {getattr(args[0], 'rank', '')}"
+            if not path.exists():
+                path.write_bytes(pickle.dumps(answer(*args)))
+            return pickle.loads(path.read_bytes())
+
+        return first_value
+
+    functions = {number: remembers(number, one) for number, one in references("02").items()}
+    found = JudgeHere(monkeypatch, "02", functions).grade()
+    assert {each.outcome for each in found.exercises} == {"wrong"} and len(found.exercises) == 5
+    assert len([*tmp_path.iterdir()]) > 5

@@ -30,7 +30,9 @@ CHANGES, STARTS = "changes a module of the course", "starts processes"
 )
 def test_a_cell_is_named_with_what_it_does(source: str, said: str) -> None:
     told = to_look_at(["x = 1", source])
-    assert told == (f"To look at: code cell 2 {said}." if said else "")
+    assert told == (
+        f"To look at: the cell that begins with `{source.splitlines()[0]}` {said}." if said else ""
+    )
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "solutions").glob("*.ipynb")), ids=lambda p: p.stem)

@@ -165,6 +165,21 @@ def test_an_answer_that_is_there_and_fails_is_not_called_missing(
 
 
 @pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("@nothing\ndef fit(a, b):\n    return 1", 1),
+        ("import os\n\n\ndef fit(a, b=(\n    os.gone)):\n    pass", 5),
+        ("fit = (1 +\n  inner(1, 'a')\n)", 2),
+        ("def make():\n    raise KeyError\n\n\nfit = make()", 2),
+        ("fit = 3", 1),
+        ("x = 1\ndef fit(a:\n    pass", 2),
+    ],
+)
+def test_a_fault_is_told_at_the_line_that_raised(ran: Any, source: str, line: int) -> None:
+    assert ran(INNER, source).state[2:] == [1, line]
+
+
+@pytest.mark.parametrize(
     "demo",
     [
         "def slow():\n    return sum(globals()['inner'](1, 2) for _ in range(3))\nslow()",
