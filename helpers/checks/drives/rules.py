@@ -122,11 +122,11 @@ def _push(push: Any) -> Any:
 
 
 class PlainSgd:
-    """w ← w − η·g."""
+    """w ← w − η·g, at half of twice the rate: who steps by hand, by `rate` alone, goes too far."""
 
     def __init__(self, rate: float) -> None:
-        self.rate = rate
-        self.factor = 1.0
+        self.rate = 2 * rate
+        self.factor = 0.5
 
     def step(self, weights: Tensor, gradient: Tensor, version: int) -> Tensor:
         """The weights after one update."""

@@ -60,3 +60,7 @@ def test_the_figures_of_the_ways(shown: Any) -> None:
     assert words in found[-1].alt
     view.show_losses(runs[::2])
     assert len(found[-1].figure.axes[0].lines) == 4
+    assert "The two synchronous ways lie on each other" in found[-1].caption
+    other = [row._replace(loss=row.loss + 0.5) for row in runs[0].gradients]
+    view.show_losses([WayRun("in-graph sync", 2, 1, other, [], 0.5, 20), *runs[2::2]])
+    assert "The two synchronous ways are up to 0.5 nats apart" in found[-1].caption

@@ -139,6 +139,12 @@ tuple for a push
 one push
     | (push,) => push
     ? a comma makes it one
+steps by hand
+    | self.apply(gradient)
+        => self.weights = self.weights - self.optimizer.rate * gradient; self.version += 1
+    at turn {turn} you take the optimizer's `rate` and step yourself: what else the optimizer does,
+    such as a momentum or a factor that lowers the rate, is left out. `self.apply(gradient)` asks it
+    for the step.
 """
 
 EXERCISE = Exercise(

@@ -4,7 +4,7 @@
 gradient makes an update; its worker waits as long as it has given more than `bound` gradients more
 than the slowest; whoever need not wait any longer is released; one that has left is not waited for.
 Source: Ho et al. (2013), section 2. A long file, for its orders of arrival, in which who waits
-comes when it may, are played through as they are drawn, and there are 24 wrong answers.
+comes when it may, are played through as they are drawn, and there are 27 wrong answers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,9 +25,14 @@ def rules_in_a_row(fn: Function, case: Case) -> Observation:
     """As `drive` with two rules, one made after the other and driven alike.
 
     The turns are those of the first; the last one is `{"again"}`, the turns of the second. There is
-    none if the first failed or stuck. `release` is in the order of numbers.
+    none if the first failed or stuck. `release` is in the order of numbers. A turn has "workers",
+    too, how many take part.
     """
-    first, second = drive(fn, case), drive(fn, case)
+
+    def part(rule: Any, _: Any) -> dict[str, Any]:
+        return {"workers": len(rule.workers)}
+
+    first, second = drive(fn, case, more=part), drive(fn, case, more=part)
     if first.trouble:
         return first
     turns, again = first.values[0], [] if second.trouble else second.values[0]
@@ -115,6 +120,8 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     if got["release"] != want["release"]:
         released, right = turns.people(got["release"]), turns.people(want["release"])
         yield f"{where}; you release {released}, not {right}."
+    if got["workers"] != want["workers"]:
+        yield f"{where}; {got['workers']} are in `self.workers`, not {want['workers']}."
     yield f"{where}; the weights, and what is applied and dropped, stay as they are."
 
 
@@ -296,6 +303,16 @@ no comma
 one push
     | applied=(push,) => applied=push
     ? a comma makes it one
+steps by hand
+    | self.apply(gradient)
+        => self.weights = self.weights - self.optimizer.rate * gradient; self.version += 1
+    at turn {turn} {came}; you take the optimizer's `rate` and step yourself: what else the
+    optimizer does, such as a momentum or a factor that lowers the rate, is left out.
+    `self.apply(gradient)` asks it for the step.
+still takes part
+    | super().leave(worker) =>
+    at turn {turn} {came}, and `self.workers` still holds it, so that it starts with the others when
+    a server begins again: `super().leave(worker)` takes it out.
 """
 
 EXERCISE = Exercise(

@@ -41,7 +41,7 @@ def _held(cure: Any) -> int:
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: λ = 0.5 and 3, 1, 2 and 5 workers; else other orders and other λ."""
+    """Seed 0: λ = 0.5 and 3, 1, 2 and 5 workers; else other orders and other λ. At last, λ = 0."""
     random, found = rng(seed, "06.5"), []
     for workers in [*WORLDS, int(random.integers(6, 10))] if seed else WORLDS:
         strength = round(float(random.uniform(0.2, 0.9)), 2) if seed else 0.5
@@ -50,7 +50,8 @@ def cases(seed: int) -> list[Case]:
         given = (remembering_turns, random, order, workers, (strength,), reference)
         found.append(turns.case(f" and λ = {strength}", *given))
     found += around_others(remembering_turns, random, (0.5,), reference, "and λ = 0.5")
-    return found
+    order = turns.arrivals(random, seed, 3, 12, {0, 2})
+    return [*found, turns.case(" and λ = 0", remembering_turns, random, order, 3, (0,), reference)]
 
 
 def _pull_gives_nothing(case: Case, seen: Observation) -> Iterator[str]:

@@ -19,7 +19,8 @@ from helpers.lessons.asynchronous.algorithms.stale_descent import delayed_descen
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: gradients 2, 0, 1 and 4 updates late; else other rates, staleness and noise."""
+    """Seed 0: gradients 2, 0, 1 and 4 updates late; else other rates, staleness and noise. Then no
+    update at all."""
     random, made = rng(seed, "06.2"), []
     settings = [(0.5, 2), (0.25, 0), (0.4, 1), (0.2, 4)]
     if seed:
@@ -30,7 +31,9 @@ def cases(seed: int) -> list[Case]:
         want, calm = (np.array(reference(rate, staleness, e)) for e in (noise, [0.0] * len(noise)))
         name = f"With rate {short(rate)} and gradients {count(staleness, 'update')} late"
         made.append(Case(name, ((rate, staleness, noise),), facts={"want": want, "calm": calm}))
-    return made
+    start = np.array([1.0])
+    facts = {"want": start, "calm": start}
+    return [*made, Case("With an empty list of noise", ((0.25, 2, []),), facts=facts)]
 
 
 def _path(seen: Observation) -> np.ndarray:
@@ -80,10 +83,11 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 def _before_the_start(case: Case, seen: Observation) -> Iterator[str]:
     if seen.kind == "IndexError" and "assignment" in seen.text:
         yield "a list has no places to come: let it grow with `path.append(…)`."
-    if seen.kind == "IndexError":
+    if seen.kind == "IndexError" and "index out of range" in seen.text and case.args[0][2]:
         yield (
-            "there is no w that long ago in the first updates: all workers computed their first "
-            "gradient at the start, so take `path[max(step - staleness, 0)]`."
+            "a list has no such place. If it is `path`, there is no w that long ago in the first "
+            "updates: all workers computed their first gradient at the start, so take `path[max("
+            "step - staleness, 0)]`. And `noise` has one value an update, no more."
         )
 
 

@@ -16,7 +16,9 @@ from helpers.lessons.asynchronous.exercises.cures import COMMON, PARTS, around_o
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 3, 1, 2 and 5 workers, of which some come late; else other orders and limits."""
+    """Seed 0: 3, 1, 2 and 5 workers, of which some come late; else other orders and limits.
+
+    At last a limit of 0, which is a limit: what is late at all is dropped."""
     random, made = rng(seed, "06.3"), []
     for workers in [*WORLDS, int(random.integers(6, 10))] if seed else WORLDS:
         limit = min(workers - 1, 2) if workers < 6 else int(random.integers(3, 6))
@@ -25,7 +27,10 @@ def cases(seed: int) -> list[Case]:
         order = turns.arrivals(random, seed, workers, length, wanted, limit)
         words = f" and a limit of {limit}"
         made.append(turns.case(words, handing_turns, random, order, workers, (limit,), reference))
-    return made + around_others(handing_turns, random, (1,), reference, "and a limit of 1")
+    made += around_others(handing_turns, random, (1,), reference, "and a limit of 1")
+    order = turns.arrivals(random, seed, 3, 12, {0, 1}, 0)
+    words = " and a limit of 0"
+    return [*made, turns.case(words, handing_turns, random, order, 3, (0,), reference)]
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -78,6 +83,10 @@ applies what it drops
             said
     the gradient at turn {turn} is {late} late; your decision says that it is dropped, and the
     weights have moved all the same. Decide before you hand it on.
+no limit at 0
+    | if self.push => if self.limit and self.push
+    worker {worker}’s gradient at turn {turn} is {late} late and you hand it on: a limit of 0 drops
+    all that is late, it is not the absence of a limit.
 drops nothing
     | return self.discard(worker, version) => pass
     worker {worker}’s gradient at turn {turn} is {late} late and is applied: nothing is ever

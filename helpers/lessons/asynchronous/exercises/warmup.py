@@ -148,6 +148,13 @@ no comma
     | release=(worker,) if self.alone else self.start() => release=worker
     | self.rule.arrive( => no_comma(self,
     ? are tuples
+steps by hand
+    | self.apply(gradient) return Decision(release=(worker,) if
+        => inside = self.rule; inside.weights = inside.weights - inside.optimizer.rate * gradient;
+            inside.version += 1; return Decision(release=(worker,) if
+    at turn {turn} you take the optimizer's `rate` and step yourself: what else the optimizer does,
+    such as a momentum or a factor that lowers the rate, is left out. `self.apply(gradient)` asks it
+    for the step.
 """
 
 EXERCISE = Exercise(

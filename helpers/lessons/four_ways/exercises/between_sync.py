@@ -252,7 +252,7 @@ def compared(case: Case, seen: Observation) -> Any:
     if not all(client["hooked"] for client in got["clients"]):
         return "no hook"
     if got["chiefs"] != [0]:
-        return "several chiefs" if got["chiefs"] else "no chief"
+        return ("no chief", "another chief", "several chiefs")[min(len(got["chiefs"]), 2)]
     if got["tokens"]:
         return "tokens at the start"
     rounds = [[run["step"], run["tokens"], len(run["stuck"])] for run in got["rounds"]]
@@ -306,9 +306,9 @@ nobody is chief
     `make_session_run_hook(task.is_chief, …)`.
 tokens at the start
     | , num_tokens=0 =>
-    {tokens} of step 0 are there before anybody has computed, as without `num_tokens`. A quick
-    worker takes one and gives a second gradient for the same step. `make_session_run_hook(…,
-    num_tokens=0)`.
+    the queue holds {tokens} of step 0 before anybody has computed, as it does without
+    `num_tokens`. A quick worker takes one and gives a second gradient for the same step.
+    `make_session_run_hook(…, num_tokens=0)`.
 minimises with the plain optimizer
     | together.apply_gradients => optimizer.apply_gradients
     the hook belongs to an optimizer that applies nothing: the update is the plain optimizer's. Call

@@ -59,7 +59,10 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         if not line.same(run["weights"], want):
             yield f"{after} the weights are not what they should be."
         if run["step"] != number:
-            yield f"{after} the step is {run['step']}."
+            yield (
+                f"{after} the step is {run['step']}; each run counts one: hand the step to "
+                "`minimize`, and count it nowhere else."
+            )
     yield from _needs_others(case, seen)
     yield from facts.replica_misplaced(case, seen)
 

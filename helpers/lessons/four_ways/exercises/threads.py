@@ -19,20 +19,21 @@ from helpers.lessons.four_ways.exercises.meeting import thread_runs
 
 
 def cases(seed: int) -> list[Case]:
-    """3, 1, 2 and 5 ops; `last` is sometimes what they reach together, sometimes between.
+    """3, 1, 2 and 5 ops; `last` is what they reach together, or between.
 
-    In the last case op 0 is slow, and the others must not wait for it.
+    Then op 0 is slow, and the others must not wait for it; at last there is nothing to do.
     """
     random = rng(seed, "08.3")
     made = list[Case]()
     for ops in (3, 1, 2, 5) if not seed else (4, 3):
         turns = int(random.integers(2, 5))
         # The first case ends on a full turn of all ops, where one more would show.
-        last = ops * turns - (int(random.integers(0, ops)) if made else 0)
+        last = ops * turns - (int(random.integers(1, ops)) if made and ops > 1 else 0)
         made.append(Case(f"With {count(ops, 'op')} until step {last}", ((ops, last),)))
     ops, last = (3, 9) if not seed else (int(random.integers(2, 5)), int(random.integers(8, 14)))
     name = f"With {count(ops, 'op')}, of which op 0 is slow, until step {last}"
-    return [*made, Case(name, ((ops, last, "slow"),))]
+    made.append(Case(name, ((ops, last, "slow"),)))
+    return [*made, Case("With 3 ops and a step that has come to its last already", ((3, 0),))]
 
 
 TURNS = (
@@ -161,17 +162,27 @@ calls the work for a pool
     `pool.submit(work, update)`. A pool tells of an error by `result()` alone.
 threads go on
     | thread.join() => pass
-    it returns while {open} still run, whose session would be closed: `join` each first.
+    it returns with {open} under way, whose session would be closed: `join` each first.
 all threads run one op
     | target=work, args=(update,) => target=lambda: work(update)
     all threads run the last op. A `lambda` in a loop looks `update` up when it runs, and then the
     loop is over: hand it over by `args=(update,)`.
+looks too late
+    | while session.run(step) < last: session.run(update)
+        => session.run(update); [session.run(update) for _ in iter(lambda: session.run(step) < last,
+            False)]
+    the step was reached before, as after a restart, and each op ran once more: look at the step
+    first, and then run.
 run once
     | while session.run(step) < last: => if True:
     each ran once: go on while the step is below {last}.
 one more
     | < last => <= last
     all ran once more at step {last}: compare with `<`.
+asks for equality
+    | < last => != last
+    the ops went on far beyond step {last}, though each asks for the step: several threads may take
+    it past that number at once, and then it never is equal. Compare with `<`.
 run too often
     | while session.run(step) < last: => for _ in range(last):
     the step is {step} and the ops still went on: read it before each run, as it counts the updates

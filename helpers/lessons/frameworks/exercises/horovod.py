@@ -76,12 +76,18 @@ class StandIn:
             raise ValueError(f"Here op is hvd.Average or hvd.Sum, not {op!r}.")
         if how.get("compression") not in (None, Compression.none, Compression.fp16):
             raise ValueError("compression is hvd.Compression.none or hvd.Compression.fp16.")
-        mine = self._as_torch(tensor) * how.get("prescale_factor", 1.0)  # floats
+        mine = self._as_torch(tensor)
+        whole = not mine.is_floating_point() and mine.dtype != torch.bool
+        if op != self.Sum or not whole or any("scale" in each for each in how):
+            mine = mine * how.get("prescale_factor", 1.0)  # floats; a sum of integers is exact
         kind = mine.dtype
-        total = self._sum(mine.half() if how.get("compression") == Compression.fp16 else mine)
+        half = how.get("compression") == Compression.fp16 and kind.is_floating_point
+        total = self._sum(mine.half() if half else mine)
         if op == self.Average:
             total = total / self.size()
-        return _as_before(total.to(kind) * how.get("postscale_factor", 1.0), tensor)
+        total = total.to(kind)
+        scale = how.get("postscale_factor")
+        return _as_before(total if scale is None else total * scale, tensor)
 
     def allreduce_(self, tensor: Tensor, *args: Any, **options: Any) -> Tensor:
         """As `allreduce`, in place."""

@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from helpers.checks.common import random_weights
-from helpers.checks.compare import all_close, close, count, describe, rounded
+from helpers.checks.compare import all_close, close, count, describe, rounded, short
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.training import network
@@ -102,13 +102,13 @@ def _faults(case: Case, seen: Observation) -> Iterator[str]:
         if value["returned"] != "an optimizer":
             yield f"rank {rank}'s `prepare` gave {value['returned']}, no optimizer."
         if not all_close(value["start"], start, 0.0):
-            yield f"rank {rank} did not start from rank 0's weights."
+            yield f"rank {rank} did not start from the weights that rank 0 was given."
         if not close(value["buffer"], buffer, 0.0):
-            yield f"rank {rank}'s model has not rank 0's buffer."
+            yield f"rank {rank}'s model has not the buffer that rank 0 was given."
         if value["rates"] != [rate]:
-            yield f"rank {rank}'s learning rate is not rank 0's."
+            yield f"rank {rank}'s learning rate is not the {short(rate)} that rank 0 was given."
         if value["momentum"] != [momentum]:
-            yield f"rank {rank}'s momentum is not rank 0's."
+            yield f"rank {rank}'s momentum is not the {short(momentum)} that rank 0 was given."
         pairs = zip(value["weights"], case.facts["ends"], strict=True)
         for step, (got, want) in enumerate(pairs, 1):
             if not all_close(got, want, _TOLERANCE):

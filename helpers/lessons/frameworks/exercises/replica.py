@@ -170,8 +170,8 @@ mean of the means
     sum by all {total} rows.
 never divides
     | / global_batch =>
-    the losses were added up and never divided: the step is {total} times too long. Divide by
-    global_batch.
+    the losses were added up and not divided before the gradients were asked for: the step is
+    {total} times too long. Divide by global_batch, within the tape.
 averaged twice
     | / global_batch => / global_batch / tf.distribute.get_replica_context().num_replicas_in_sync
     averaged twice: the gradients are {n} times too small. The sum of the losses divided by
@@ -216,6 +216,10 @@ returns the whole loss
 returns nothing
     | return part =>
     a replica returned {part}: return its part.
+outputs for targets
+    | losses(targets, model(inputs)) => losses(model(inputs), targets)
+    the losses were given the outputs for targets: here it is losses(targets, outputs), targets
+    first, as Keras has it.
 """
 
 EXERCISE = Exercise(

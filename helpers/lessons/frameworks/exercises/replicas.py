@@ -147,8 +147,8 @@ def not_all_come(case: Case, seen: Observation) -> str | None:
     else:
         return None
     return (
-        f"{why}: a broadcast or an all-reduce is called by every rank, in the same order, also by "
-        "those that only receive."
+        f"{why}: a broadcast or an all-reduce is called by every rank, in the same order and with "
+        "the same `root_rank`, also by those that only receive."
     )
 
 

@@ -99,7 +99,7 @@ on_resume = Ranked(_on_resume, arguments=4)
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: step 120 on 3, 1, 2 and 5 ranks; else other steps, rates and weights."""
+    """Seed 0: step 120 on 3, 1, 2 and 5 ranks, a large one on 5; else others, rates and weights."""
     random, made = rng(seed, "04.5"), []
     for n in WORLDS:
         starts = [random_weights(random, _LAYERS) for _ in range(n)]
@@ -109,6 +109,7 @@ def cases(seed: int) -> list[Case]:
             "momenta": random_weights(random, _LAYERS),
             "rate": round(float(random.uniform(0.01, 0.09)), 4),
             "step": int(random.integers(100, 5000)) if seed else 120,
+            **({"step": 2**24 + 1} if n == 5 else {}),  # more than float32 holds
         }
         buffers = random.standard_normal((n, 5))
         args = tuple((starts[r], buffers[r], 0.2 + 0.1 * r, None if r else saved) for r in range(n))
@@ -125,8 +126,14 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
         if number(value["step"]) != case.facts["step"]:
             said = f"returned {describe(value['step'])}, and the checkpoint is of step"
             yield f"rank {rank} {said} {case.facts['step']}."
+        if _is_float(value["step"]):
+            yield f"rank {rank} returned the step as a float; it was saved as a whole number."
         if value["loads"] != (rank == 0):
             yield f"rank {rank} called `load` {count(value['loads'], 'time')}."
+
+
+def _is_float(step: Any) -> bool:
+    return np.asarray(step).dtype.kind == "f"
 
 
 def _lacks(case: Case, value: Any) -> list[str]:
@@ -154,6 +161,8 @@ def compared(case: Case, seen: Observation) -> Any:
     if any(lacks) or steps[0] is None:
         return [not each for each in lacks] if any(lacks) else "no step"
     if steps[0] == case.facts["step"]:
+        if any(_is_float(value["step"]) for value in values):
+            return "a float"
         return "right" if set(steps) == {steps[0]} else "step on rank 0 alone"
     return [None if step is None else int(step) for step in steps]
 
@@ -241,6 +250,10 @@ step averaged
 no step
     | return int(hvd.broadcast_object(step, root_rank=0)) => hvd.broadcast_object(step, root_rank=0)
     `resume` gave {step}: return the step.
+step as a float
+    | return int( => return float(
+    the step is a float, and it was saved as a whole number: `range` and a sampler take no float.
+    Return what `hvd.broadcast_object` gives for it.
 """
 
 EXERCISE = Exercise(

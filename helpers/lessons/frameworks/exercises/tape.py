@@ -235,6 +235,10 @@ no update
 no loss
     | return value =>
     nothing was returned: return this rank's loss.
+divides the loss
+    | loss(targets, model(inputs)) => loss(targets, model(inputs)) / hvd.size()
+    averaged twice: the loss was divided by {n}, and so are its gradients, of which the distributed
+    tape takes the mean already. Take the loss as it is.
 """
 
 EXERCISE = Exercise(

@@ -8,7 +8,8 @@ import json
 from typing import Any
 
 from helpers.checks.compare import describe, number
-from helpers.checks.drives.calling import plain_call
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.requests import changed, returned
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.frameworks.algorithms.framework_steps import who_am_i as reference
@@ -62,15 +63,32 @@ def _tf(name: str, jobs: dict[str, int], kind: str, index: int, rank: int, size:
 
 
 def claim(case: Case, seen: Observation) -> str | None:
-    """Rank and size, as whole numbers."""
-    found, facts = seen.values[0], case.facts
+    """Rank and size, as whole numbers; and the environment as it was."""
+    found, facts = returned(seen.values[0]), case.facts
+    if not _is_pair(found):
+        return f"the answer was {describe(found)}; return two numbers, rank and world size."
     rank, size = found
+    if type(rank) is type(size) is float:
+        return f"the answer was ({rank}, {size}): make whole numbers of texts, `int(…)`, no floats."
     if [*map(_whole, found)] == [facts["rank"], facts["size"]]:
-        return None
+        return _changed(case, seen)
     chief = " A chief, where there is one, is rank 0; the workers follow it, as numbered."
     return (
         f"the answer was {describe((rank, size))}; this is rank {facts['rank']} of "
         f"{facts['size']}.{chief if 'TF_CONFIG' in case.args[0][0] else ''}"
+    )
+
+
+def _is_pair(found: Any) -> bool:
+    return type(found) in (list, tuple) and len(found) == 2
+
+
+def _changed(case: Case, seen: Observation) -> str | None:
+    if changed(seen.values[0]) is None:
+        return None
+    return (
+        "the environment is another one afterwards, and whoever asks next finds nothing in it: "
+        "read it, `environment[…]` or `environment.get(…)`, and take nothing out."
     )
 
 
@@ -99,13 +117,16 @@ def _no_launcher(case: Case, seen: Observation) -> str | None:
 
 def compared(case: Case, seen: Observation) -> Any:
     """The numbers, in whatever they are."""
-    found = list(seen.values[0])
+    found = returned(seen.values[0])
+    if not _is_pair(found):
+        return "no pair"
     return "texts" if any(isinstance(each, str) for each in found) else [*map(number, found)]
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
-    (told,), (rank, size) = case.args[0], seen.values[0]
+    (told,), found = case.args[0], returned(seen.values[0])
+    rank, size = found if _is_pair(found) else (None, None)
     config = json.loads(told.get("TF_CONFIG", '{"cluster": {}, "task": {"index": null}}'))
     names = _LAUNCHERS["horovodrun" if "HOROVOD_RANK" in told else "torchrun"]
     return {
@@ -183,6 +204,10 @@ no JSON
 never alone
     | if "TF_CONFIG" not in environment: return 0, 1 =>
     ? rank 0 of 1
+takes it out
+    | int(environment[rank]), int(environment[size])
+        => int(environment.pop(rank)), int(environment.pop(size))
+    ? another one afterwards
 """
 
 EXERCISE = Exercise(
@@ -195,9 +220,12 @@ EXERCISE = Exercise(
         "into the environment; (0, 1) without them."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=call_with_tensors,
     claim=claim,
-    mistakes=(Mistake("does not look which launcher it was", _no_launcher, unfinished=True),),
+    mistakes=(
+        Mistake("does not look which launcher it was", _no_launcher, unfinished=True),
+        Mistake("changes the environment", _changed),
+    ),
     numbers=numbers,
     compared=compared,
     praise="Passed under torchrun, horovodrun, TF_CONFIG, and alone.",

@@ -46,12 +46,13 @@ def optimizer_steps(
 
 
 def cases(seed: int) -> list[Case]:
-    """Five updates of four weights whose gradients differ in size by powers of ten."""
+    """Five updates of four weights whose gradients differ in size by powers of ten; one is 0."""
     random, made = rng(seed, "05.6"), []
     for start in (0.1, 1.0, 0.01):
         rate = 0.1 if seed == 0 else float(random.uniform(0.01, 1.0))
         weights = random.standard_normal(4)
         gradients = random.standard_normal((5, 4)) * [1.0, 10.0, 0.1, 1.0] + 0.5
+        gradients[3, 0] = 0.0  # as those of a pixel that is black in all rows
         name = f"With rate {short(rate)} and start {short(start)}"
         case = Case(name, ((rate, start, weights, gradients),))
         made.append(replace(case, facts={"want": optimizer_steps(reference, case).values[0]}))

@@ -16,10 +16,12 @@ from helpers.lessons.parameter_servers.algorithms.placement import place as refe
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: small models on 3, 2, 1 and 5 servers; else random ones."""
+    """Seed 0: small models on 3, 2, 1 and 5 servers; else random ones. Last, ties and no tensor."""
     random, made = rng(seed, "05.4"), []
     mixed = [40, 10, 70, 10, 90, 30, 20, 50]
     models = [(mixed, 3), (mixed, 2), ([40, 10, 70], 1), ([8] * 7, 5), ([100, *[1] * 4], 2)]
+    # The last two: servers that hold equally much in another number of tensors, and no tensor.
+    last = [([1, 2, 7, 1, 4, 4, 5, 2], 3), ([], 2)]
     models.append(([7], 3))
     if seed:
         others = [answer.function for answer in EXERCISE.wrong if "last of equal" in answer.name]
@@ -30,7 +32,7 @@ def cases(seed: int) -> list[Case]:
         for servers in (3, 2, 1, 5, 4, 8):
             sizes = [4 * int(s) for s in random.integers(1, 400, int(random.integers(9, 25)))]
             models.append((sizes, servers))
-    for sizes, servers in models:
+    for sizes, servers in [*models, *last]:
         shown = str(sizes) if len(sizes) < 10 else f"{len(sizes)} tensors"
         name = f"With {shown} on {count(servers, 'server')}"
         made.append(Case(name, ((sizes, servers),), facts={"want": reference(sizes, servers)}))
@@ -67,10 +69,12 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
         return
     for at, (mine, right) in enumerate(zip(got, want, strict=True)):
         if mine != right:
-            yield (
-                f"the servers hold {loads(sizes, got, servers)} B; largest first gives "
-                f"{loads(sizes, want, servers)} B. Tensor {at} goes to server {right}, not {mine}."
-            )
+            held, best = (loads(sizes, places, servers) for places in (got, want))
+            told = f"largest first gives {best} B"
+            if held == best:
+                told = "as with largest first, of other tensors"
+            where = f"Tensor {at} goes to server {right}, not {mine}."
+            yield f"the servers hold {held} B; {told}. {where}"
     yield from _used_up(case, seen)
 
 

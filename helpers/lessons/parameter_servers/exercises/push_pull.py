@@ -110,7 +110,10 @@ def _in_place(case: Case, seen: Observation) -> Iterator[str]:
 def _nobody_begins(case: Case, seen: Observation) -> Iterator[str]:
     server, *workers = (seen.waiting.get(rank, "").rstrip(".") for rank in range(case.ranks))
     if "receive" in server and all(words.endswith("receive from rank 0") for words in workers):
-        yield "all wait to receive: the server begins, with the first weights for all."
+        yield (
+            "all wait to receive: the server begins, with the first weights for all, and owes a "
+            "worker an answer after each push but its last."
+        )
 
 
 def _answers_the_last(case: Case, seen: Observation) -> Iterator[str]:

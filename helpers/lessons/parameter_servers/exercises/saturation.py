@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from helpers.checks.compare import count, describe, number, short
+from helpers.checks.compare import count, describe, number, told_apart
 from helpers.checks.drives.arguments import call_also
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
@@ -41,7 +41,8 @@ def claim(case: Case, seen: Observation) -> str | None:
         return f"your function gave {describe(got)}; a number was asked for."
     if abs(rate - want) <= 1e-9 * abs(want):
         return None
-    return f"you say {describe(got)} gradients/s; it should be {short(want)}."
+    one, other = told_apart(rate, want)
+    return f"you say {one} gradients/s; it should be {other}."
 
 
 def compared(case: Case, seen: Observation) -> list[float | None]:
@@ -97,8 +98,8 @@ seconds
     that is the time from one gradient to the next: gradients a second is one over it.
 only the link
     | workers / (compute + 2 * transfer) => float("inf")
-    your formula takes the link to be full: so few workers cannot fill it. Take the smaller of what
-    the workers give and what the link carries.
+    that is what a full link carries, 1 / transfer, and so few workers cannot fill it. Take the
+    smaller of that and what the workers give, N / (compute + 2 · transfer).
 one way
     | 2 * transfer => transfer
     a worker's round has one transfer in it: it pulls the weights and pushes a gradient, which is

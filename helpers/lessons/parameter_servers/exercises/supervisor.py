@@ -153,8 +153,9 @@ only takes the mean
     the update, `self.version += 1`, and release all workers.
 takes the set of workers for their number
     | != len(self.workers) => != self.workers
-    all have pushed, and there was no mean and nobody went on: what you ask is never true.
-    `self.workers` is a set of numbers, so compare with how many there are, `len(self.workers)`.
+    all have pushed, and there was no mean and nobody went on: what you ask is not true then.
+    Compare how many have pushed with how many there are, `len(self.workers)`; `self.workers` itself
+    is a set of numbers.
 sums
     | total / len(arrays) => total
     the weights are {workers} times too large: a sum, no mean.
