@@ -2,8 +2,8 @@
 
 `mxfp4(x) -> (exponents, elements)`: x (blocks, 32); of each block the exponent of its scale, ⌊log2
 of the largest magnitude⌋ − 2 and −127 at least, and each number over 2^exponent as the nearest of
-0, ±0.5, ±1, ±1.5, ±2, ±3, ±4, ±6, ties to the even mantissa, cut at 6. The claim: both, exactly. Source: OCP
-Microscaling Formats Specification 1.0 (2023), sections 5.3.3 and 6.3.
+0, ±0.5, ±1, ±1.5, ±2, ±3, ±4, ±6, ties to the even mantissa, cut at 6. The claim: both, exactly.
+Source: OCP Microscaling Formats Specification 1.0 (2023), sections 5.3.3 and 6.3.
 """
 
 from collections.abc import Iterator, Sequence
@@ -261,8 +261,8 @@ EXERCISE = Exercise(
     asks=(
         "exponents and elements: for each block ⌊log2 of its largest magnitude⌋ − 2, −127 for "
         "zeros alone and where it would be less; for each number over 2^exponent the nearest of 0, "
-        "0.5, 1, 1.5, 2, 3, 4 and 6 with its sign, of two equally near ones that with the even mantissa (0, 1, 2, 4), and 6 "
-        "for what is beyond."
+        "0.5, 1, 1.5, 2, 3, 4 and 6 with its sign, of two equally near ones that with the even "
+        "mantissa (0, 1, 2, 4), and 6 for what is beyond."
     ),
     cases=cases,
     drive=call_with_tensors,
