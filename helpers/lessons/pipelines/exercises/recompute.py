@@ -39,12 +39,12 @@ def _recomputed(fn: Function, hands: Any, *case: Any) -> Any:
     share that is dropped; a seed. x is no leaf: the input goes through tanh before. `values[0]`:
     "out", "gradients" (the input's, then what was added to the weights'), "kept" (outputs inside
     the blocks that are held after forward), "results" (what the blocks gave, held by the answer
-    after the driver has let it go), "copies" (blocks after which the answer holds more of its own than their input
-    takes), "asked" (whether the blocks' last inputs asked for a gradient), "late" (as `drew` of all
-    blocks, "other" where they differ), "calls" (of the blocks in forward, and in backward),
-    "linked", whether there is a way back from the output, and "drawn", whether backward left other
-    random numbers to come than there were before it. `{"gave": value}` where a block's output is no
-    tensor.
+    after the driver has let it go), "copies" (blocks after which the answer holds more of its own
+    than their input takes), "asked" (whether the blocks' last inputs asked for a gradient), "late"
+    (as `drew` of all blocks, "other" where they differ), "calls" (of the blocks in forward, and in
+    backward), "linked", whether there is a way back from the output, and "drawn", whether backward
+    left other random numbers to come than there were before it. `{"gave": value}` where a block's
+    output is no tensor.
     """
     start, weights, gradient, drop, seed = case
     start.requires_grad_()
