@@ -30,8 +30,8 @@ _KEPT = "what is kept"
 # By exercise, the keys of what its driver gives that are the process's word, and what they tell.
 _ONLY_WRITTEN = (
     "01.5", "03.4", "05.2", "05.4", "05.5", "05.6", "06.2", "07.2", "07.5", "07.6", "09.5",
-    "10.3", "10.4", "11.1", "11.2", "11.4", "11.5", "11.7", "12.1", "12.2", "12.4", "14.3",
-    "15.1", "15.2", "16.2", "16.5", "16.6", "17.6",
+    "10.3", "10.4", "11.1", "11.2", "11.4", "11.5", "11.7", "12.1", "12.2", "12.3", "12.4",
+    "12.5", "14.3", "15.1", "15.2", "16.2", "16.5", "16.6", "17.6",
 )  # fmt: skip
 HINTS: dict[str, dict[str, str]] = {
     **{number: {"changed": _WRITTEN} for number in _ONLY_WRITTEN},
@@ -67,6 +67,7 @@ HINTS: dict[str, dict[str, str]] = {
         "cast": "what the module is given",
         "ask": "whether the inputs ask for a gradient",
         "moved": "whether weights change",
+        "changed": _WRITTEN,
     },
     "13.5": {
         "kept": _KEPT,

@@ -64,7 +64,7 @@ def mxfp4_in_numpy(x: Any) -> Any:
     """By the borders between elements, on numpy's arrays."""
     blocks = x.numpy()
     largest = np.abs(blocks).max(1)
-    exponents = np.where(largest > 0, np.frexp(largest)[1] - 3, -127)
+    exponents = np.where(largest > 0, np.frexp(largest)[1] - 3, -127).clip(-127)
     over = np.abs(np.ldexp(blocks.astype(float), -exponents[:, None]))
     borders = [(0.25, 0), (0.75, 1), (1.25, 0), (1.75, 1), (2.5, 0), (3.5, 1), (5.0, 0)]
     at = sum((over >= b) if up else (over > b) for b, up in borders)

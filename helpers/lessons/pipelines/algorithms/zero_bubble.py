@@ -5,8 +5,9 @@ weights (W) are wanted at the end of the step only. 1F1B does both at once, and 
 before it wait for W too. Write p for the stages, m for the microbatches, F, B and W for the seconds
 of each part.
 
-Source: Qi, Wan, Huang and Lin, "Zero Bubble Pipeline Parallelism" (ICLR 2024), sections 2.1 to 2.3,
-and for the V-shape Qi, Wan, Amar and Lin, "Pipeline Parallelism with Controllable Memory" (2024).
+Source: Qi, Wan, Huang and Lin, "Zero Bubble Pipeline Parallelism" (arXiv 2401.10241; at ICLR 2024
+"Zero Bubble (Almost) Pipeline Parallelism"), sections 2.1 to 2.3, and on arXiv section 6 for the V,
+ZB-V; Qi, Wan, Amar and Lin, "Pipeline Parallelism with Controllable Memory" (2024), for more of it.
 """
 
 from __future__ import annotations

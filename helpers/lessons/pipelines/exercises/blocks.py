@@ -157,7 +157,7 @@ class Block(nn.Module):
     def _mask(self, rows: int, weight: Tensor) -> Tensor:
         """What outputs are multiplied by."""
         mask = torch.ones(rows, weight.shape[1], dtype=weight.dtype)
-        if self.drop:
+        if self.drop and self.training:
             mask *= torch.rand(*mask.shape) >= self.drop
             mask /= 1 - self.drop
         return mask

@@ -50,11 +50,16 @@ def cases(seed: int) -> list[Case]:
         whole = seconds([told] * stages, forward, backward)
         share = 1 - microbatches * (forward + backward) / whole
         facts = {"share": share, "p": stages, "m": microbatches}
-        name = (
-            f"With {count(stages, 'stage')}, {count(microbatches, 'microbatch', 'microbatches')}, "
-            f"{forward:g} s forward and {backward:g} s back"
-        )
-        made.append(Case(name, ((stages, microbatches, forward, backward),), facts=facts))
+        name = f"With {count(stages, 'stage')}, {count(microbatches, 'microbatch', 'microbatches')}"
+        args: tuple[Any, ...] = (stages, microbatches)
+        if stages == 5:  # a call as the lesson's own
+            name += " and no seconds"
+        else:
+            name, args = (
+                f"{name}, {forward:g} s forward and {backward:g} s back",
+                (*args, forward, backward),
+            )
+        made.append(Case(name, (args,), facts=facts))
     return made
 
 
@@ -95,6 +100,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     stages, microbatches = case.facts["p"], case.facts["m"]
     return {
         "got": short(number(seen.values[0])),
+        "right": short(case.facts["share"]),
         "p": stages,
         "m": microbatches,
         "less": stages - 1,
@@ -112,7 +118,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     return f"Passed: a device idles {' and '.join(shares)}, however long forward and backward take."
 
 
-def share(p: int, m: int, f: float, b: float) -> float:
+def share(p: int, m: int, f: float = 1.0, b: float = 2.0) -> float:
     """Of p stages and m microbatches, f s forward and b s back: what the patches change."""
     return (p - 1) / (m + p - 1)
 
@@ -145,8 +151,8 @@ one stage at a time
     works at a time. With {m} microbatches the stages work at once.
 no more idle slots than microbatches
     | (p - 1) / (m + p - 1) => min(p - 1, m) / (m + min(p - 1, m))
-    `bubble` gave {got}: that is {m} idle slots beside {m} microbatches. The last stage waits for
-    {less} slots, also where there are fewer microbatches.
+    `bubble` gave {got}: that is as many idle slots as there are microbatches, {m}. The last stage
+    waits for {less} slots, also where there are fewer microbatches.
 idle seconds
     | / (m + p - 1) => * (f + b)
     `bubble` gave {got}: that is idle seconds; divide by those of the whole step.
@@ -155,7 +161,7 @@ per cent
     `bubble` gave {got}: that is per cent; a share between 0 and 1 was asked for.
 whole-number division
     | / (m + p - 1) => // (m + p - 1)
-    `bubble` gave {got}: that is what `//` leaves; `/` gives the share.
+    `bubble` gave {got}; it is {right}. Such a whole number is what `//` leaves of a share.
 twice
     | (p - 1) / (m + p - 1) => 2 * (p - 1) / (m + 2 * (p - 1))
     `bubble` gave {got}: that is the bubble of both ways beside the {m} microbatches of one.

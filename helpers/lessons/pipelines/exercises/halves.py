@@ -28,11 +28,13 @@ def cases(seed: int) -> list[Case]:
         shapes += [(p, 2 * p - 1 + int(random.integers(0, 5)), 2) for p in (5, 2, 3)]
         shapes.append((int(random.integers(5, 8)), int(random.integers(2, 5)), 1))
     made = []
-    for stages, microbatches, times in shapes:
-        pieces = schedule.pieces(microbatches)
-        name = f"With {count(stages, 'stage')}, {pieces} and times = {times}"
+    for at, (stages, microbatches, times) in enumerate(shapes):
+        pieces, default = schedule.pieces(microbatches), at == 2
+        name = f"With {count(stages, 'stage')}, {pieces} and "
+        name += "no times, which is 1 then" if default else f"times = {times}"
         facts = {"stages": stages, "microbatches": microbatches, "times": times, "kinds": "FIW"}
-        made.append(Case(name, ((stages, microbatches, times),), facts=facts))
+        args = (stages, microbatches) if default else (stages, microbatches, times)
+        made.append(Case(name, (args,), facts=facts))
     return made
 
 

@@ -37,14 +37,14 @@ def _recomputed(fn: Function, hands: Any, *case: Any) -> Any:
 
     A case's arguments: the input; for each block its weights; the gradient of the last output; the
     share that is dropped; a seed. x is no leaf: the input goes through tanh before. `values[0]`:
-    "out", "gradients" (the input's, then the weights'), "kept" (outputs inside the blocks that are
-    held after forward), "results" (what the blocks gave, held by the answer after the driver has
-    let it go), "copies" (blocks after which the answer holds more of its own than their input
-    takes), "asked" (whether the blocks' last inputs asked for a gradient), "late" (as `drew` of all
-    blocks, "other" where they differ), "calls" (of the blocks in forward, and in backward),
-    "linked", whether there is a way back from the output, and "drawn", whether backward left other
-    random numbers to come than there were before it. `{"gave": value}` where a block's output is no
-    tensor.
+    "out", "gradients" (the input's, then what was added to the weights'), "kept" (outputs inside
+    the blocks that are held after forward), "results" (what the blocks gave, held by the answer
+    after the driver has let it go), "copies" (blocks after which the answer holds more of its own
+    than their input takes), "asked" (whether the blocks' last inputs asked for a gradient), "late"
+    (as `drew` of all blocks, "other" where they differ), "calls" (of the blocks in forward, and in
+    backward), "linked", whether there is a way back from the output, and "drawn", whether backward
+    left other random numbers to come than there were before it. `{"gave": value}` where a block's
+    output is no tensor.
     """
     start, weights, gradient, drop, seed = case
     start.requires_grad_()
@@ -52,6 +52,8 @@ def _recomputed(fn: Function, hands: Any, *case: Any) -> Any:
     if elsewhere:
         weights = [[torch.zeros(size).double() for size in sizes] for sizes in hands.shapes()]
     weights = [[nn.Parameter(weight) for weight in group] for group in weights]
+    for weight in chain(*weights):
+        weight.grad = torch.ones_like(weight)  # of a microbatch before
     blocks = [Block(group, drop, len(start), elsewhere, n) for n, group in enumerate(weights)]
     seed_all(seed)
     try:
@@ -85,7 +87,7 @@ def _recomputed(fn: Function, hands: Any, *case: Any) -> Any:
     drew = {block.drew() for block in blocks if block.states}
     found = {
         "out": out,
-        "gradients": [each.grad for each in (start, *chain(*weights))],
+        "gradients": [start.grad, *(_more(each.grad) for each in chain(*weights))],
         "kept": kept,
         "calls": [calls, sum(block.calls for block in blocks) - calls],
         "linked": out.requires_grad,
@@ -96,6 +98,12 @@ def _recomputed(fn: Function, hands: Any, *case: Any) -> Any:
         "drawn": drawn,
     }
     return found
+
+
+def _more(gradient: Any) -> Any:
+    """What was added to ones; None where nothing was, as of a weight that has no gradient."""
+    more = gradient - 1 if isinstance(gradient, Tensor) else None
+    return more if more is not None and more.any() else None
 
 
 recomputed = Handed(_recomputed, 2, Blocks)
@@ -341,6 +349,10 @@ no gradients for the weights
     | out.backward(*gradient) => return *torch.autograd.grad(out, x, gradient), None
     x has its gradient, and the weights that `fn` uses have none: `torch.autograd.grad` gives what
     it is asked for alone. `backward` reaches all of them.
+the gradients of before gone
+    | out = ctx.fn(x) => out = ctx.fn(x); ctx.fn.zero_grad()
+    the weights' gradients of before are gone: a microbatch adds its own to what lies in `.grad`, as
+    `backward` does. Clear none, and put none in their place.
 the gradients of a sum
     | out.backward(*gradient) => out.backward(torch.ones_like(out))
     the gradients are those of the output's sum: give the gradient that backward is called with to

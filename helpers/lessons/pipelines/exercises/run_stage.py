@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from helpers.checks.compare import (
+    agree,
     all_close,
     count,
     describe,
@@ -205,7 +206,8 @@ def _on_stages(
     "open", the messages that were not waited for; "kept", the runs of which something was kept
     after their backward; "training", whether the module came in that mode, as in every other step;
     "same mode", whether it stayed in its own; "cast", whether rank 0's whole numbers came to it as
-    others; "ask", whether an input asks for a gradient; "moved", whether its weights changed.
+    others; "ask", whether an input asks for a gradient; "moved", whether its weights changed;
+    "changed", which of its lists it wrote into or used up, or "".
     """
     layers = _Layers(hands, weights, comm.rank)
     steps = []
@@ -218,6 +220,8 @@ def _on_stages(
         given = [each for each in batch or () if isinstance(each, Tensor)]
         layers.whole = bool(given) and not any(each.is_floating_point() for each in given)
         before, requests = [p.detach().clone() for p in layers.parameters()], Requests(comm)
+        lists = {"inputs": batch, "targets": wanted}
+        held = {name: plain(each) for name, each in lists.items()}
         try:
             returned = fn(comm, layers, once(told), batch, wanted, _loss)
         except Exception as error:
@@ -236,6 +240,7 @@ def _on_stages(
                 "cast": layers.cast,
                 "ask": any(each.requires_grad for each in given),
                 "moved": not all(torch.equal(old, new) for old, new in after),
+                "changed": next((n for n in lists if not agree(plain(lists[n]), held[n])), ""),
             }
         )
         with torch.no_grad():
@@ -605,6 +610,7 @@ def _leaves(entry: Entry) -> Mistake:
                     rank=rank,
                     came="training" if step["training"] else "evaluation",
                     messages=count(step["open"], "message"),
+                    changed=step["changed"],
                     loss=describe(step["loss"]),
                     held=kept[step["kept"][0]] if step["kept"] else "",
                 )
@@ -625,6 +631,10 @@ inputs made floats
     ? cast
     rank {rank}'s module got floats where the inputs are whole numbers: an embedding looks tokens up
     by their numbers. Hand `inputs[i]` on as it is; only what was received asks for a gradient.
+what it is given, changed
+    ? changed
+    rank {rank}'s `{changed}` are not what they were: the list is the caller's, and the next step's
+    too. Take microbatches by their number, and work on new tensors.
 messages not waited for
     ? open
     rank {rank} returned without waiting for {messages} of its own: the next step may begin while
@@ -789,6 +799,9 @@ trains
 tokens made floats
     | inputs[i] => inputs[i].double()
     ? looks tokens up by their numbers
+uses its inputs up
+    | x = inputs[i] if first => x = inputs.pop(0) if first
+    ? the next step's too
 never waits
     | request.wait() => pass
     ? without waiting for

@@ -165,7 +165,8 @@ def no_instruction(case: Case, mine: Any, stage: str) -> Iterator[str]:
     for place, (letter, item, *_) in enumerate(mine["told"]):
         if letter in case.facts["kinds"]:
             continue
-        what = f"{_plainly(item if letter == '?' else Other(letter))}: give {right} alone"
+        other = _plainly(item) if letter == "?" else written(letter, item)
+        what = f"{other}: give {right} alone"
         kind = item.kind if isinstance(item, Other) else ""
         if isinstance(item, tuple) and len(item) == 2:
             first = "a class" if item[0] == Other("type") else _plainly(item[0])

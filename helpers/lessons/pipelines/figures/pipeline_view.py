@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helpers.lessons.pipelines.algorithms.instructions import BackwardWeights, Forward
-from helpers.lessons.pipelines.algorithms.timetable import Span, idle_share, makespan
+from helpers.lessons.pipelines.algorithms.timetable import Span, idle_share, makespan, own_idle
 from helpers.notebook.figures import show
 from helpers.notebook.style import (
     BLUE,
@@ -30,10 +30,13 @@ IDLE = "#EFEFEF"
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
-def show_schedules(tables: Mapping[str, Table], caption: str, alt: str) -> None:
+def show_schedules(
+    tables: Mapping[str, Table], caption: str, alt: str, inside: bool = False
+) -> None:
     """Draw schedules one under the other, on one scale of time: a row a rank.
 
-    tables: when each rank did what, by name, in seconds.
+    tables: when each rank did what, by name, in seconds. inside: titles say how long a rank idles
+    between its first box and its last, and not the share of the whole step.
     """
     ranks = sum(len(table) for table in tables.values())
     height = 0.95 * len(tables) + 0.3 * ranks + 0.35
@@ -46,12 +49,16 @@ def show_schedules(tables: Mapping[str, Table], caption: str, alt: str) -> None:
     for ax, (name, table) in zip(panels, tables.items(), strict=True):
         draw_table(ax, table, begins[name], scale)
         took = makespan(table) / scale
-        said = f"{name}: {took:.3g} {word}, idle {100 * idle_share(table):.0f} %"
-        ax.set_title(said)
+        idle = f"idle {100 * idle_share(table):.0f} %"
+        if inside:
+            most = max(map(own_idle, table)) / scale
+            idle = f"a rank idles {most:.3g} {word} at most between its boxes"
+        ax.set_title(f"{name}: {took:.3g} {word}, {idle}")
         ax.set_xlim(0, longest / scale * 1.005)
         ax.set_xlabel(f"time ({word})" if ax is panels[-1] else "")
     kinds = {type(span.instruction) for table in tables.values() for row in table for span in row}
-    legend(panels[-1], below=True, halves=BackwardWeights in kinds)
+    chunks = {span.instruction.chunk for table in tables.values() for row in table for span in row}
+    legend(panels[-1], below=True, halves=BackwardWeights in kinds, chunks=len(chunks) > 1)
     show(figure, caption, alt)
 
 
@@ -71,9 +78,10 @@ def draw_table(ax: Any, table: Table, begin: float = 0.0, scale: float = 1.0) ->
         kinds = {Forward: CHUNKS[0], BackwardWeights: CHUNKS[2]}
         kind = kinds.get(type(span.instruction), CHUNKS[1])
         colours.append(kind[span.instruction.chunk % 2])
-        if len(boxes) <= 130 and (right - left) / end > 0.014:
-            middle, number = (left + right) / 2, str(span.instruction.microbatch)
-            ax.text(middle, rank, number, ha="center", va="center", fontsize=8, clip_on=True)
+        wide, number = (right - left) / end, str(span.instruction.microbatch)
+        if len(boxes) <= 200 and wide > 0.007 * (1 + len(number)):
+            looks: dict[str, Any] = {"fontsize": 8 if wide > 0.025 else 7, "clip_on": True}
+            ax.text((left + right) / 2, rank, number, ha="center", va="center", **looks)
     edges: dict[str, Any] = {"edgecolors": "#444444", "linewidths": 0.5}
     ax.add_collection(PolyCollection(polygons, facecolors=colours, **edges))
     rows(ax, [f"rank {rank}" for rank in range(len(table))])
@@ -81,16 +89,18 @@ def draw_table(ax: Any, table: Table, begin: float = 0.0, scale: float = 1.0) ->
     ax.grid(visible=False)
 
 
-def legend(ax: Any, below: bool = False, halves: bool = False) -> None:
+def legend(ax: Any, below: bool = False, halves: bool = False, chunks: bool = False) -> None:
     """What the colours mean: above a panel at its right, or below it beside the axis's label.
 
-    halves: a backward is cut in two.
+    halves: a backward is cut in two. chunks: a rank has two.
     """
     from matplotlib.patches import Patch
 
     words = [("forward", CHUNKS[0][0]), ("backward", CHUNKS[1][0]), ("idle", IDLE)]
     if halves:
         words.insert(2, ("for weights", CHUNKS[2][0]))
+    if chunks:
+        words.insert(-1, ("light: the second chunk", CHUNKS[0][1]))
     handles = [Patch(facecolor=c, edgecolor="#444444", label=word) for word, c in words]
     place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
     if below:
@@ -243,7 +253,8 @@ def show_halves(tables: Mapping[str, Table]) -> None:
         "are twice as long as blue ones, and the step takes 33 s. Below, orange and "
         "green boxes are as long as blue ones; green boxes stand at the end of the "
         "lower ranks. ZB-H1 takes 27 s. Under ZB-H2 the rows are a parallelogram "
-        "without gaps, under the V nearly a rectangle.",
+        "without gaps, under the V nearly a rectangle, half of its boxes light.",
+        inside=True,
     )
 
 

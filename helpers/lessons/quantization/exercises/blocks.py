@@ -1,9 +1,9 @@
 """Exercise 11.7, a scale for each block: MXFP4, as the Open Compute Project's standard has it.
 
 `mxfp4(x) -> (exponents, elements)`: x (blocks, 32); of each block the exponent of its scale, ⌊log2
-of the largest magnitude⌋ − 2, and each number over 2^exponent as the nearest of 0, ±0.5, ±1, ±1.5,
-±2, ±3, ±4, ±6, ties to the even mantissa, cut at 6. The claim: both, exactly. Source: OCP
-Microscaling Formats Specification 1.0 (2023), sections 5.3.3 and 6.3.
+of the largest magnitude⌋ − 2 and −127 at least, and each number over 2^exponent as the nearest of
+0, ±0.5, ±1, ±1.5, ±2, ±3, ±4, ±6, ties to the even mantissa, cut at 6. The claim: both, exactly.
+Source: OCP Microscaling Formats Specification 1.0 (2023), sections 5.3.3 and 6.3.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,20 +37,22 @@ def cases(seed: int) -> list[Case]:
     ties[1] *= 2.0 ** int(random.integers(-4, 5))
     outlier = random.uniform(-1, 1, (3, 32))
     outlier[0, 7], outlier[1] = 300.0, 0.0
-    extreme = random.uniform(-0.99, 0.99, (2, 32)) * np.array([[2.0**-60], [2.0**60]])
+    extreme = random.uniform(-0.99, 0.99, (2, 32)) * np.array([[2.0**-110], [2.0**60]])
     extreme[1, 9] = (1 - 2.0**-24) * 2.0**60  # float32's last number before it
+    least = random.uniform(-1.6, 1.6, (1, 32)) * 2.0**-126  # its scale would need one below −127
+    least[0, 3] = 1.7 * 2.0**-126
     return [
         _case("With blocks of several sizes", several),
         _case("With numbers in the middle of two elements", ties),
         _case("With an outlier and a block of zeros", outlier),
-        _case("With tiny and huge numbers", extreme),
+        _case("With tiny and huge numbers", np.append(extreme, least, 0)),
     ]
 
 
 def _case(name: str, x: np.ndarray) -> Case:
     values = x.astype(np.float32)
     largest = np.abs(values).max(1)
-    exponents = np.where(largest > 0, np.frexp(largest)[1] - 3, -127)
+    exponents = np.where(largest > 0, np.frexp(largest)[1] - 3, -127).clip(-127)
     over = values.astype(float) / 2.0 ** exponents[:, None]
     off = np.abs(np.abs(over)[..., None] - VALUES)
     # Of two neighbours that are as near, one has an even code.
@@ -73,9 +75,13 @@ def claim(case: Case, seen: Observation) -> Iterator[Found]:
     exponents, elements = told["given"]
     if not np.array_equal(exponents, case.facts["exponents"]):
         asked = f"⌊log2⌋ of that, less 2, is {told['want']}"
-        if told["largest"] == "0":
-            asked = f"{told['want']} was asked for"
+        if told["want"] == "−127":
+            asked = f"{told['want']} was asked for, the smallest that there is"
         yield f"{told['whose']} has the exponent {told['got']}; {asked}.", exponents
+    kind = np.asarray(parts(seen, 2)[0]).dtype
+    if kind.kind not in "iu":
+        words = f"the exponents are right and stand there as {kind}: make whole numbers, `.int()`."
+        yield words, "no whole numbers"
     if not np.array_equal(elements, case.facts["elements"]):
         words = f"{told['which']} is {told['element']}; the nearest element is {told['right']}."
         yield words, elements
@@ -183,12 +189,18 @@ zeros
     | torch.where(largest > 0, power - TOP, LEAST) => (power - TOP)
     {block} holds zeros alone, and has the exponent {got}. log2 of 0 says nothing: take the
     smallest, −127, as was asked for.
+below the smallest
+    | .clamp(min=LEAST) =>
+    {power}: a scale's 8 bits can say no exponent below −127. Take that where ⌊log2⌋ − 2 is less.
 codes for exponents
     | return exponents, => return exponents + 127,
     {power}: that is the code that it is held as, 127 more. Give the exponent itself, {want}.
 a column
     | return exponents, => return exponents[:, None],
     the exponents came as a column, ({rows}, 1): give one number a block, ({rows},).
+floats for exponents
+    | return exponents, => return exponents.float(),
+    ! claim
 scales for exponents
     | return exponents, => return torch.ldexp(torch.ones(len(x)), exponents),
     you gave scales: give their exponents, whole numbers, which is what a block holds.
@@ -248,9 +260,9 @@ EXERCISE = Exercise(
     function="mxfp4",
     asks=(
         "exponents and elements: for each block ⌊log2 of its largest magnitude⌋ − 2, −127 for "
-        "zeros alone; for each number over 2^exponent the nearest of 0, 0.5, 1, 1.5, 2, 3, 4 and 6 "
-        "with its sign, of two equally near ones that with the even mantissa (0, 1, 2, 4), and 6 "
-        "for what is beyond."
+        "zeros alone and where it would be less; for each number over 2^exponent the nearest of 0, "
+        "0.5, 1, 1.5, 2, 3, 4 and 6 with its sign, of two equally near ones that with the even "
+        "mantissa (0, 1, 2, 4), and 6 for what is beyond."
     ),
     cases=cases,
     drive=call_with_tensors,

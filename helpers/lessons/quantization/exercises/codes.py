@@ -30,7 +30,7 @@ from helpers.lessons.quantization.exercises.figures import (
 )
 
 _WHERE = ("both", "above", "below", "both", "both")  # a range lies, seen from 0
-_BITS = (8, 8, 6, 4, 2)
+_BITS = (8, 8, 6, 4, 2, 8)
 
 
 class Grid:
@@ -51,7 +51,7 @@ class Grid:
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: −10 to 30, ranges above and below 0, then 4 and 2 bits; else other ranges.
+    """Seed 0: −10 to 30, ranges above and below 0, 4 and 2 bits, a single value; else others.
 
     Every case has ten values in the range, its ends, 0, one far beyond either end, and no value
     half-way between two codes. One case leaves the bits to their default.
@@ -59,8 +59,9 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "11.1")
     ranges = [(-10.0, 30.0), (3.0, 11.0), (-9.5, -2.0), (-0.8, 2.1), (-1.0, 1.7)]
     if seed:
-        pairs = zip(_WHERE, _BITS, strict=True)
+        pairs = zip(_WHERE, _BITS, strict=False)
         ranges = [_drawn(random, where, bits, n == 0) for n, (where, bits) in enumerate(pairs)]
+    ranges.append((ranges[1][1],) * 2)  # of one value, to be widened
     made = []
     for at, ((low, high), bits) in enumerate(zip(ranges, _BITS, strict=True)):
         grid = Grid(low, high, bits)
@@ -136,8 +137,8 @@ def claim(case: Case, seen: Observation) -> Iterator[Found]:
     if not is_array(codes, right.shape) or number(scale) is None or number(zero) is None:
         out = returned(seen.values[0])
         yield (
-            f"`quantize` gave {describe(out)}: return three things, codes of the shape of the "
-            "values, the scale and the zero point.",
+            f"`quantize` gave {describe(out)}: three things were asked for, codes of the shape of "
+            "the values, and two numbers, the scale and the zero point.",
             what(out),
         )
     if not abs(scale - grid.scale) <= 1e-4 * grid.scale:
@@ -299,6 +300,9 @@ values instead of codes
 another order
     | codes, scale, zero_point => scale, zero_point, codes
     the order is another: `codes, scale, zero_point` was asked for.
+scale and zero point in another order
+    | codes, scale, zero_point => codes, zero_point, scale
+    ! another order
 codes of another type
     | .to(torch.int8) =>
     ! claim

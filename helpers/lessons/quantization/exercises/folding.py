@@ -99,6 +99,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     ones = ", 1" * (right.ndim - 1)
     told = {
         "returned": describe(returned(seen.values[0])),
+        "eps": f"the given {case.args[0][6]:g}" if len(case.args[0]) > 6 else "1e-5, its default",
         "new_weight": describe(weight),
         "weight": f"it should have the shape {right.shape}, and you returned {describe(weight)}",
         "bias": f"the bias should have the shape {shift.shape}, and you returned {describe(bias)}",
@@ -161,7 +162,7 @@ no eps
     {weight}: eps is left out: the root is that of var + eps, as in training.
 an eps of its own
     | + eps) => + 1e-5)
-    {weight}: an eps of its own is in it. The norm was trained with the one that is given.
+    {weight}: another eps is in it than {eps}.
 an eps of its own, 0.001
     | + eps) => + 1e-3)
     ! an eps of its own

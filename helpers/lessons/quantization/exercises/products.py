@@ -92,7 +92,7 @@ def claim(case: Case, seen: Observation) -> Iterator[Found]:
     """The values, nothing written into, and that no floats were multiplied."""
     n, place = Layer(case, seen), changed(seen.values[0])
     if not n.fits or n.out.dtype.kind != "f":
-        words = f"you returned {describe(n.out)}; the output is floats, {n.right.shape}."
+        words = f"you returned {describe(n.out)}; wanted is a tensor of floats, {n.right.shape}."
         yield words, "whole numbers" if n.fits else what(n.out)
     # Half a step for a rounded bias, and what float32 rounds.
     slack = 0.5001 * n.step + 1e-6 * (np.abs(n.right).max(0) + np.abs(n.bias))
@@ -286,6 +286,9 @@ weights summed in few bits
     | weight.sum(1) => weight.sum(1, dtype=torch.int8).int()
     {worst}: the sum of the weights' codes, or x_zero times it, wrapped round: it is no code and
     takes 32 bits. Try `weight.sum(1, dtype=torch.int32)`.
+weights summed in 16 bits
+    | weight.sum(1) => weight.sum(1, dtype=torch.int16)
+    ! weights summed in few bits
 correction in few bits
     | x_zero * weight.sum(1) => (x_zero * weight.sum(1)).to(torch.int8)
     ! weights summed in few bits

@@ -131,6 +131,8 @@ class Named:
     def is_quantile(self) -> bool:
         """Whether the bound is a usual quantile, of magnitudes or at one end."""
         parts = (0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
+        if len(np.unique(self.magnitudes)) < 100:
+            return False  # of few values any one is some quantile
         ends = (self.magnitudes, self.bound), (self.values, self.high), (-self.values, -self.low)
         return any(
             end > 0 and isclose(end, part, rel_tol=1e-5)

@@ -107,8 +107,8 @@ def claim(case: Case, seen: Observation) -> Iterator[Found]:
     if not is_array(codes, n.codes.shape) or not is_array(scale, n.scale.shape):
         out = returned(seen.values[0])
         yield (
-            f"`quantize_weight` gave {describe(out)}: return codes of the weight's shape, and a "
-            "scale for each channel.",
+            f"`quantize_weight` gave {describe(out)}: return two tensors, codes of the weight's "
+            "shape and a scale for each channel.",
             what(out),
         )
     told = numbers(case, seen)
@@ -124,9 +124,10 @@ def claim(case: Case, seen: Observation) -> Iterator[Found]:
     for at in np.flatnonzero(~n.full):
         zeros, figure = f"channel {at} holds nothing but zeros", float(scale[at])
         if not np.isfinite(figure) or figure <= 0:
+            why = "" if figure else ", and a weight by it is 0/0, not a number"
             yield (
-                f"{zeros} and has the scale {said(figure)}: a weight by it is 0/0, not a number. "
-                "Give such a channel a scale above 0, 1 for one; its codes are 0.",
+                f"{zeros} and has the scale {said(figure)}{why}. Give such a channel a finite "
+                "scale above 0, 1 for one; its codes are 0.",
                 "zeros",
             )
         if (codes[at] != 0).any():

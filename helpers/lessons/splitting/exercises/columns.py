@@ -196,6 +196,10 @@ slices in another order
 slices turned round
     | parts[rank] => parts[(comm.rank + rank) % comm.size]
     ! slices in another order
+the other order
+    | return y, collectives.all_reduce_ring(comm, dx)
+        => return collectives.all_reduce_ring(comm, dx), y
+    the order is another: (y, dx) was asked for.
 dx of the own units alone
     | return y, collectives.all_reduce_ring(comm, dx)
         => return (y, dx, collectives.all_reduce_ring(comm, dx.clone()))[:2]

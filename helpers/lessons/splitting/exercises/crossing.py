@@ -2,19 +2,37 @@
 
 `crossings(connections, below, above) -> int`: connections are (unit below, unit above); below[j]
 and above[i] are the devices of the units. The claim: a unit's value is sent once to every other
-device that has a unit connected to it, however many units those are.
+device that has a unit connected to it, however many units those are; the lists stay as they are.
 """
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from helpers.checks.common import fails_with
 from helpers.checks.compare import count, describe, number
-from helpers.checks.drives.calling import plain_call
+from helpers.checks.drives.arguments import call_with_tensors
+from helpers.checks.drives.calling import Function
+from helpers.checks.drives.requests import CHANGED, changed, returned
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.splitting.algorithms.partly_connected import crossings as reference
 
 Pairs = list[tuple[int, int]]
+
+
+def counted(fn: Function, case: Case) -> Observation:
+    """As `call_with_tensors`, also for each of `options["also"]`: two ways to count come to the
+    same number once, and hardly ever three times. `values[0]` is the list of what it gave.
+    """
+    seen = call_with_tensors(fn, case)
+    if not seen.trouble:
+        also = [replace(case, args=(args,)) for args in case.options.get("also", ())]
+        each = [seen, *(call_with_tensors(fn, one) for one in also)]
+        gave = [None if one.trouble else returned(one.values[0]) for one in each]
+        place = changed(seen.values[0])
+        seen.values = [gave if place is None else {CHANGED: place, "returned": gave}]
+    return seen
 
 
 def cases(seed: int) -> list[Case]:
@@ -42,24 +60,41 @@ def cases(seed: int) -> list[Case]:
     uneven = [(0, 0), (0, 2), (4, 1), (3, 1), (4, 2)]
     asked.append(("With 5 units below 3 others", uneven, [0, 0, 1, 0, 1], [2, 1, 2]))
     for name, pairs, below, above in asked:
-        given = (pairs, below, above)
-        crossing = {(j, above[i]) for j, i in pairs if above[i] != below[j]}
-        made.append(Case(name, (given,), facts={"right": len(crossing)}))
+        turns = (2, 5) if len(below) == len(above) else ()  # the devices of other units
+        also = [(pairs, below[n:] + below[:n], above[-n:] + above[:-n]) for n in turns]
+        right = [_crossing(*each) for each in ((pairs, below, above), *also)]
+        facts = {"right": right}
+        made.append(Case(name, ((pairs, below, above),), options={"also": also}, facts=facts))
     return made
 
 
-def claim(case: Case, seen: Observation) -> str | None:
-    """Exactly as many."""
-    want = case.facts["right"]
-    if number(seen.values[0]) == want:
-        return None
-    return f"{count(want, 'value')} cross; you count {describe(seen.values[0])}."
+def _crossing(pairs: Pairs, below: list[int], above: list[int]) -> int:
+    return len({(j, above[i]) for j, i in pairs if above[i] != below[j]})
+
+
+def claim(case: Case, seen: Observation) -> Iterator[str | None]:
+    """Exactly as many, and nothing written into."""
+    if _counts(seen) != case.facts["right"]:
+        yield f"{numbers(case, seen)['count']}."
+    if changed(seen.values[0]) is not None:
+        yield (
+            "a list is not what it was: you wrote into it, as `pop` and `sort` do, and others read "
+            "it too. Go over it with a loop."
+        )
+
+
+def _counts(seen: Observation) -> list[float | None]:
+    return list(map(number, returned(seen.values[0])))
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name: how many were counted, how many there are."""
-    got, want = number(seen.values[0]) or 0.0, case.facts["right"]
-    return {"count": f"you count {got:g} where {count(want, 'value')} cross"}
+    """What the hints name: how many were counted first where they are not right, and are there."""
+    right, got = case.facts["right"], _counts(seen)
+    at = next((n for n, want in enumerate(right) if got[n] != want), 0)
+    whose = "were they on other devices, " if at else ""
+    crossing = f"{count(right[at], 'value')} cross{'es' if right[at] == 1 else ''}"
+    gave = describe(returned(seen.values[0])[at])
+    return {"count": f"{whose}you count {gave} where {crossing}"}
 
 
 _no_such_unit = fails_with(
@@ -107,6 +142,9 @@ devices of the layer below alone
     | if below[j] != above[i] => if below[j] != above[i] and above[i] in below
     {count}: a device may hold units of the upper layer alone. Look at `above` for who needs a
     value, and at `below` for where it is.
+the connections used up
+    | return len(needed) => connections.clear(); return len(needed)
+    ! claim
 lists above
     | needed = set() => needed = [set() for _ in above]
     | needed.add((j, above[i])) => needed[j].add(above[i])
@@ -124,16 +162,16 @@ EXERCISE = Exercise(
         "a unit connected to it."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=counted,
     claim=claim,
     mistakes=(Mistake("units of another layer", _no_such_unit, unfinished=True),),
     numbers=numbers,
-    compared=lambda case, seen: number(seen.values[0]),
+    compared=lambda case, seen: [_counts(seen), changed(seen.values[0])],
     praise=(
         "Passed: in a dense layer every value crosses to every other device, in a sparse one only "
         "those that somebody there needs."
     ),
     reference=reference,
-    wrong=wrong_answers("12.3", WRONG, reference, the_one_before),
+    wrong=wrong_answers("12.3", WRONG, reference, the_one_before, claim),
     ranked=False,
 )

@@ -18,19 +18,19 @@ from helpers.checks.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: a small network on 2 and 1 ranks, one that 3 do not divide, a large one; others."""
+    """Seed 0: one that 3 ranks do not divide, a small network on 2 and 1, a large one; others."""
     random, made = rng(seed, "12.1"), []
     asked: list[tuple[int, list[int], int]] = [
+        (7, [33, 65, 31], 3),
         (32, [64, 256, 256, 16], 2),
         (32, [64, 256, 256, 16], 1),
-        (7, [33, 65, 31], 3),
         (256, [2048, 4096, 1024], 4),
     ]
-    rates = [(40e9, 50e-6, 1e-9), (100e9, 5e-6, 2e-10)]
+    rates = [(100e9, 5e-6, 2e-10), (40e9, 50e-6, 1e-9)]
     if seed:
         asked = [
             (int(random.integers(1, 99)), [16 * int(w) for w in random.integers(1, 40, 4)], ranks)
-            for ranks in (2, 1, 4, 8)
+            for ranks in (4, 2, 1, 8)
         ]
         # Small messages that cost their bytes, so that a rounded slice shows.
         asked.append((1, [int(w) for w in 7 * random.integers(5, 15, 3) + 1], 7))
@@ -81,10 +81,11 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
-    small, alone = number(seen[0].values[0]) or 0.0, cases[0].facts["alone"]
+    two, alone = number(seen[1].values[0]) or 0.0, cases[1].facts["alone"]
+    pays = "pays" if two < alone else "does not pay"
     return (
-        f"Passed: the small network takes {alone * 1e6:.0f} µs on one rank and {small * 1e6:.0f} "
-        "µs on two. You knew before anything ran that it does not pay."
+        f"Passed: a network takes {alone * 1e6:.0f} µs on one rank and {two * 1e6:.0f} µs on two. "
+        f"You knew before anything ran that it {pays}."
     )
 
 
@@ -113,6 +114,12 @@ not shared
 no bytes
     | 4 * rows => rows
     {count}: β is for a byte; a number has four.
+eight bytes a number
+    | 4 * rows => 8 * rows
+    {count}: the numbers are float32, of four bytes, and you count eight for each, or β twice.
+microseconds
+    | return seconds => return seconds * 1e6
+    {count}: that is in microseconds, and seconds were asked for.
 all sent
     | 4 * rows * outputs / ranks => 4 * rows * outputs
     {count}: a rank sends 1/N of a layer's outputs.
@@ -131,7 +138,7 @@ one latency
     {count}: every layer is gathered, and pays α anew.
 no latency
     | alpha + beta => beta
-    {count}: a message costs α however small it is, and here that is most of it.
+    {count}: a message costs α however small it is.
 itself
     | ranks - 1 => ranks
     you count {messages}; on {ranks} each sends {others}.

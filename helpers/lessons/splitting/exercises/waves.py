@@ -21,7 +21,13 @@ from helpers.checks.compare import close, count, describe, is_array, listing, ro
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.handed import Hands
 from helpers.checks.drives.ranks import Ranked
-from helpers.checks.drives.requests import Requests, all_waited, not_waited
+from helpers.checks.drives.requests import (
+    CHANGED,
+    Requests,
+    all_waited,
+    changed,
+    not_waited,
+)
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 
@@ -70,9 +76,13 @@ class Layer(Hands):
 
 
 def _on_wave(fn: Function, comm: Any, hands: Any, *case: Any) -> Any:
-    """Call `fn(comm, layer, inputs, chunks)`, with this rank's layer; then as `all_waited`."""
+    """Call `fn(comm, layer, inputs, chunks)`, with this rank's layer; then as `all_waited`, and
+    {"changed": 0, "returned": value} where it wrote into the inputs."""
     requests, (*_, inputs, chunks) = Requests(comm), case
-    return all_waited(requests, fn(comm, hands.layer, inputs, chunks))
+    before = None if inputs is None else inputs.clone()
+    value = all_waited(requests, fn(comm, hands.layer, inputs, chunks))
+    same = before is None or torch.equal(inputs.detach(), before)
+    return value if same else {CHANGED: 0, "returned": value}
 
 
 on_wave = Ranked(_on_wave, arguments=4, hands=Layer)
@@ -138,9 +148,14 @@ def _late(case: Case, seen: Observation) -> str:
     return f"it took {took:.5g} ms and a wave takes {needed * 1e3:.5g} ms"
 
 
+INPUTS = "rank 0's `inputs` are not what they were: you wrote into them. Work on a new tensor."
+
+
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The values on the last rank, in m + p − 1 turns, in m messages a rank, all waited for."""
     yield not_waited(case, seen)
+    if changed(seen.values[0]) is not None:
+        yield INPUTS
     got, want = seen.values[-1], _outputs(case)
     if not is_array(got, want.shape):
         yield (
@@ -153,10 +168,14 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     for rank, value in enumerate(seen.values[:-1]):
         if value is not None:
             yield f"rank {rank} returned {describe(value)}; only the last rank does."
+    yield _uneven(case, seen)
     yield _held_up(case, seen)
     most = case.facts["chunks"]
-    if max(seen.messages) > most:
-        yield f"a rank sent {max(seen.messages)} messages; {most} chunks are {most}."
+    for rank, sent in enumerate(seen.messages):
+        last = rank == case.ranks - 1
+        if sent != (0 if last else most):
+            asked = "nobody comes after it" if last else f"{most} were asked for, one a chunk"
+            yield f"rank {rank} sent {count(sent, 'message')}; {asked}."
 
 
 def _from_nobody(case: Case, seen: Observation) -> str | None:
@@ -218,7 +237,7 @@ def _too_few_chunks(case: Case, seen: Observation) -> str | None:
 
 def _uneven(case: Case, seen: Observation) -> str | None:
     sizes, wanted = _sizes(seen), _wanted(case)
-    if len(sizes) != len(wanted) or max(sizes) <= max(wanted) or not _late(case, seen):
+    if len(sizes) != len(wanted) or max(sizes) <= max(wanted):
         return None
     return (
         f"your chunks have {listing(sizes)} steps: the longest holds up every rank after it. None "
@@ -250,10 +269,12 @@ def _own_message(case: Case, seen: Observation) -> str | None:
 
 
 def _held_up(case: Case, seen: Observation) -> str | None:
-    late = _late(case, seen)
+    late, steps = _late(case, seen), case.facts["steps"]
+    if late and sum(_sizes(seen)) > steps:
+        return f"{late}: rank 0's layer ran over {sum(_sizes(seen))} steps, and there are {steps}."
     return late and (
-        f"{late}: a rank waits before it goes on to its next chunk, for something that it does not "
-        "need. It needs the chunk below and its own state, nothing else."
+        f"{late}: a rank waits for something that it does not need. It needs the chunk below and "
+        "its own state, nothing else."
     )
 
 
@@ -344,7 +365,7 @@ blocking sends
 waits for a word
     | outputs.append(out) => outputs.append(out); comm.rank and comm.send(out[:1], comm.rank - 1)
     | comm.rank + 1)) => comm.rank + 1)); comm.recv(comm.rank + 1)
-    ? goes on to its next chunk
+    ? something that it does not need
 another dimension is cut
     | inputs[k * len(inputs) // chunks : (k + 1) * len(inputs) // chunks]
         => inputs[:, k * inputs.shape[1] // chunks : (k + 1) * inputs.shape[1] // chunks]
@@ -369,6 +390,9 @@ a message for every step
         ; comm.rank < comm.size - 1 and comm.send(torch.tensor(chunks), comm.rank + 1)
     a rank sent {messages} messages, one for each step, where {chunks} were asked for: each costs
     its latency. Send whole chunks.
+writes into the inputs
+    | return torch.cat => comm.rank or inputs.zero_(); return torch.cat
+    ! INPUTS
 every rank returns
     | if comm.rank == comm.size - 1 else None =>
     every rank returned its outputs: only the last rank has the network's. The others return None,
@@ -404,6 +428,6 @@ EXERCISE = Exercise(
     compared=compared,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("12.5", WRONG, reference),
+    wrong=wrong_answers("12.5", WRONG, reference, INPUTS=INPUTS),
     figure=0,
 )
