@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from helpers.grade.judge.budgets import BUDGETS
 from helpers.grade.judge.calls import observe
 from helpers.grade.judge.notebook import code_cells
 from helpers.grade.judge.session import Session
-from helpers.grade.sandbox import missing, sandbox
+from helpers.grade.sandbox import missing
 
 MISSING = missing()
 pytestmark = [
@@ -31,24 +31,30 @@ SMALL = 5  # ranks, so that each has a sandbox of its own
 
 
 @pytest.fixture(scope="module")
-def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
-    """Sandboxes that hold what the chosen lessons' answers may use: everyday that is torch."""
-    chosen = any(map(request.config.getoption, ("--all", "--lesson", "--reached")))
-    loaded = ["tensorflow", "torch"] if chosen else ["torch"]
-    with pytest.MonkeyPatch.context() as patch, Judge("99", slot=44) as made:
-        patch.setattr(sandbox, "frameworks", lambda lesson: loaded)
-        yield made
+def judge_of() -> Iterator[Callable[[str], Judge]]:
+    """Sandboxes that hold what a lesson's answers may use; those of the lesson before it end."""
+    made: dict[str, Judge] = {}
+
+    def of(lesson: str) -> Judge:
+        for other in made.keys() - {lesson}:
+            made.pop(other).close()
+        return made.setdefault(lesson, Judge(lesson, slot=44))
+
+    yield of
+    for judge in made.values():
+        judge.close()
 
 
 @pytest.fixture
 def session(
-    judge: Judge, tmp_path: Path, request: pytest.FixtureRequest
+    judge_of: Callable[[str], Judge], tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[tuple[Exercise, Session]]:
     """A session with an exercise's reference, or another answer of it."""
     exercise, function = request.param
     pytest.importorskip(exercise.framework)  # here, where the learner's own check runs
     path = write(tmp_path / "it.ipynb", [as_cell(exercise, function)])
-    made = Session(judge.sandboxes, code_cells(path), [exercise.function], BUDGETS)
+    sandboxes = judge_of(exercise.lesson).sandboxes
+    made = Session(sandboxes, code_cells(path), [exercise.function], BUDGETS)
     yield exercise, made
     made.close()
 
