@@ -154,7 +154,7 @@ def show_blame(blame: Blame) -> None:
     show(
         figure,
         caption="Left: the slowdown if this worker alone were late, from 1, which is none. Right: "
-        f"repair one, or all that are late (blue: workers {named}). Alone they bring back {alone}, together "
-        f"{together:.0f} %.",
+        f"repair one, or all that are late (blue: workers {named}). Alone they bring back {alone}, "
+        f"together {together:.0f} %.",
         alt=f"Bars for each worker. {'; '.join(words)}. All late ones together: {together:.0f} %.",
     )
