@@ -2,8 +2,9 @@
 
 The claim: with times that are off by a few per cent all three come out as least squares of the
 relative errors gives them, and none below zero: where α or 1 / share would be, it is 0, and the
-other two are fitted without it. Errors of logarithms, or relative to the fit, give nearly the same
-and pass. The file is long for its 28 wrong fits, and for the times that tell them from the best.
+other two are fitted without it. Errors of logarithms, or relative to the fit, give other
+numbers where the errors are large. The file is long for its 32 wrong fits, and for the times that
+tell them from the best.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,30 +20,32 @@ from helpers.checks.table import wrong_answers
 from helpers.lessons.bandwidth.algorithms.scaling import _least_squares_above_zero, fit_steps
 
 _UNITS = {"compute": " s", "latency": " s", "share": ""}
-_NOISE, _SAME_FIT, _EXACT, _ZERO = 0.02, 0.01, 1e-3, 1e-7
+_NOISE, _LARGE, _SAME_FIT, _EXACT, _ZERO = 0.02, 0.2, 0.01, 1e-3, 1e-7
 _ENDLESS = 1e6  # a share like this is one over what a search leaves of 0
-_RUNS = [16, 1, 2, 4, 8, 1, 2, 4, 8, 16]
+# Not each number as often as another; and 12 and 16 take nearly as long.
+_RUNS = [16, 1, 2, 4, 12, 1, 4, 2, 12, 16, 1, 16, 1]
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: exact times of 3 runs and of 4, then times with errors, with and without α.
 
-    In the last one bytes take no time, and the best fit would have 1 / share below 0.
+    In one bytes take no time, so that the best fit would have 1 / share below 0, in the last one
+    neither do messages: computing alone is the best fit, in whatever order one comes to it.
     """
     random, made = rng(seed, "09.3"), []
     machines = [(0.06, 4e-3, 0.8)] * 3 + [(0.06, 0.0, 0.8), (0.3, 2e-3, 0.5)]
-    runs = [[1, 2, 3], [1, 2, 4, 8], _RUNS, _RUNS, [2, 1, 3, 12, 6]]
+    runs = [[1, 2, 3], [4, 1, 3, 8], _RUNS, _RUNS, [2, 1, 3, 12, 6]]
     if seed:
         machines = [
             (random.uniform(0.03, 0.1), a * random.uniform(2e-3, 8e-3), random.uniform(0.3, 0.95))
             for a in (1, 1, 1, 0)
         ]
-        runs = [[3, 1, 2, 8], [1, 2, 5, 6], _RUNS, _RUNS]
-    machines.append((0.06, 4e-3, np.inf))
-    runs.append(_RUNS)
+        runs = [[3, 1, 2, 8], [1, 3, 5, 6], _RUNS, _RUNS]
+    machines += [(0.06, 4e-3, np.inf), machines[2], (0.06, 0.0, np.inf)]
+    runs += [_RUNS] * 3
     for place, (machine, workers) in enumerate(zip(machines, runs, strict=True)):
         nbytes, bandwidth = 1e6 * (1 + place % 2), 25e6
-        noise = _NOISE if workers is _RUNS else 0.0
+        noise = (_LARGE if place == len(runs) - 2 else _NOISE) if workers is _RUNS else 0.0
         seconds = _measured(random, machine, (workers, nbytes, bandwidth), noise)
         name = f"With {len(workers)} runs on 1 to {max(workers)} workers, "
         name += f"times off by {noise:.0%}" if noise else "exact times"
@@ -54,24 +57,44 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
+def _columns(workers: Sequence[int], nbytes: float, bandwidth: float) -> np.ndarray:
+    """A row a run: what compute, latency and 1 / share are multiplied by."""
+    n = np.asarray(workers, float)
+    return np.stack([n**0, 2 * (n - 1), 2 * (n - 1) * nbytes / n / bandwidth], axis=1)
+
+
+def _free(given: Any, chosen: Sequence[int] = (0, 1, 2)) -> list[float]:
+    """The best fit of some of the three, in which they may be below zero; 0 for the others."""
+    (workers, seconds, nbytes, bandwidth), found = given, np.zeros(3)
+    relative = (_columns(workers, nbytes, bandwidth) / np.array(seconds)[:, None])[:, chosen]
+    found[list(chosen)] = np.linalg.lstsq(relative, np.ones(len(seconds)), rcond=None)[0]
+    return [float(each) for each in found]
+
+
 def _measured(random: Any, machine: Any, setting: Any, noise: float) -> list[float]:
     """A machine's times with errors of one size; such that it matters how they are fitted."""
-    workers, nbytes, bandwidth = setting
-    n = np.asarray(workers, float)
-    columns = [np.ones_like(n), 2 * (n - 1), 2 * (n - 1) * nbytes / n / bandwidth]
-    exact = np.stack(columns, axis=1) @ [machine[0], machine[1], 1 / machine[2]]
+    exact = _columns(*setting) @ [machine[0], machine[1], 1 / machine[2]]
     known = {answer.name: answer.function for answer in EXERCISE.wrong}
+    nothing = not machine[1] and machine[2] == np.inf  # but computing
+    names = ["absolute errors", "relative to the root of the time"]
+    if noise == _LARGE:
+        names = ["relative to the fit", "averages of each number", "sorted apart"]
+    elif not machine[1] or machine[2] == np.inf:
+        names = ["set to zero afterwards"]
+    apart = (4 if noise == _LARGE else 1.5) * _SAME_FIT
     for _ in range(5000 if noise else 0):
         seconds = [float(t) for t in exact * (1 + noise * random.choice([-1.0, 1.0], len(exact)))]
-        given = (workers, seconds, nbytes, bandwidth)
+        runs = list(zip(setting[0], seconds, strict=True))
+        given = (setting[0], seconds, *setting[1:])
+        if dict(runs) == dict(sorted(runs, reverse=True)):  # the last of each, and the quickest
+            continue
         best = reference(*given)
-        # Known wrong fits that the best one has to be told from.
-        names = ["absolute errors", "relative to the root of the time"]
-        if not best[1] or best[2] == np.inf:
-            names = ["set to zero afterwards"]
         # Of times from a machine without α those where the fit would make it negative.
         alike = bool(best[1]) == bool(machine[1]) and (best[2] == np.inf) == (machine[2] == np.inf)
-        if alike and all(differ(known[name](*given), best, 2 * _SAME_FIT) for name in names):
+        # Whichever column is left out first, the other goes as well.
+        if nothing and any(_free(given, two)[two[1]] >= 0 for two in ([0, 1], [0, 2])):
+            continue
+        if alike and all(differ(known[name](*given), best, apart) for name in names):
             return seconds
     return [float(t) for t in exact]
 
@@ -103,20 +126,35 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
 
 
 def below_zero(case: Case, seen: Observation) -> Iterator[str]:
-    """One of the three below zero, where the times have errors."""
-    for name, value in zip(_UNITS, numbers_in(seen.values[0], 3) or (), strict=False):
-        if value < 0 and case.facts["noise"] and name == "share":
+    """The best fit of all three, or of two, with one of them below zero."""
+    triple, noise = numbers_in(seen.values[0], 3) or (), case.facts["noise"]
+    fits = [_free(case.args[0], chosen) for chosen in ([0, 1, 2], [0, 1], [0, 2])]
+    fits = [[c, latency, 1 / slow if slow else np.inf] for c, latency, slow in fits]
+    if not (noise and triple and any(np.allclose(triple, fit, 1e-6) for fit in fits)):
+        return
+    for name, value in zip(_UNITS, triple, strict=False):
+        if value < 0 and name == "share":
             yield (
                 f"your share is {short(value)}, one over a 1 / share below zero: that is noise. "
                 "Any of the three may come out so: fit the others again without its column; where "
                 "that is 1 / share, the share is `float('inf')`."
             )
-        elif value < 0 and case.facts["noise"]:
+        elif value < 0:
             yield (
                 f"your {name} is {short(value)}{_UNITS[name]}, and nothing takes less than no "
                 "time: that is noise. Where a coefficient comes out below zero, let it be 0 and "
                 "fit the others again without its column; `scipy.optimize.nnls` does both."
             )
+
+
+def first_run(case: Case, seen: Observation) -> Iterator[str]:
+    """The first run's time for compute, which is on several workers."""
+    triple, (workers, seconds, *_) = numbers_in(seen.values[0], 3), case.args[0]
+    if triple and workers[0] > 1 and abs(triple[0] / seconds[0] - 1) < 1e-9:
+        yield (
+            f"your compute is {short(seconds[0])} s, the first run's time, and that is on "
+            f"{workers[0]} workers: runs come in any order. Fit all three numbers to all runs."
+        )
 
 
 def no_latency(case: Case, seen: Observation) -> str | None:
@@ -288,6 +326,29 @@ the last run of each
     | seconds, float) => list(runs.values()), float)
     of runs on the same number of workers you use the last alone: a dictionary keeps one time for
     each number. Every run is an equation: fit all {runs}.
+averages of each number
+    | n, t = => runs = {k: np.mean([s for m, s in zip(workers, seconds) if m == k]) for k in
+        workers}; n, t =
+    | workers, float) => list(runs), float)
+    | seconds, float) => list(runs.values()), float)
+    you average the runs on each number of workers first, so that a number that was run once counts
+    as much as one that was run often. Every run is an equation: fit all {runs}.
+sorted apart
+    | workers, float) => sorted(workers), float)
+    | seconds, float) => sorted(seconds), float)
+    you sort workers and seconds, each by itself: with errors a run on more workers may take less
+    time, and then a time belongs to another run. Keep each run's two numbers together.
+relative to the fit
+    | weighted, np.ones_like(t))
+        => weighted, np.ones_like(t)); fit = columns @ [compute, latency, slowness];
+        compute, latency, slowness = _least_squares_above_zero(columns / fit[:, None], t / fit)
+    your errors are relative to the times that a fit says. Each equation is divided by the time that
+    was measured: where errors are as large as here, that makes other numbers.
+the first run for compute
+    | weighted = columns => compute = seconds[0]; weighted = columns[:, 1:]
+    | np.ones_like(t)) => 1 - compute / t)
+    | compute, latency, slowness = => latency, slowness =
+    ? runs come in any order
 below zero
     | (found >= 0).all() and error < least - 1e-15 => True
     ? nothing takes less than no time
@@ -316,7 +377,11 @@ EXERCISE = Exercise(
     cases=cases,
     drive=plain_call,
     claim=claim,
-    mistakes=(Mistake("below zero", below_zero), Mistake("no latency", no_latency)),
+    mistakes=(
+        Mistake("the first run's time for compute", first_run),
+        Mistake("below zero", below_zero),
+        Mistake("no latency", no_latency),
+    ),
     numbers=numbers,
     compared=compared,
     praise=praise,

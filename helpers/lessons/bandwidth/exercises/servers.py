@@ -20,10 +20,11 @@ def cases(seed: int) -> list[Case]:
     settings: list[tuple[int, int, float, float, float]] = [
         (3, 7, 40e6, 5e-3, 125e6), (20, 3, 40e6, 5e-3, 125e6), (1, 1, 40e6, 5e-3, 125e6),
         (5, 1, 100e6, 1e-3, 1.25e9), (4, 4, 100e6, 1e-3, 1.25e9), (100, 8, 40e6, 50e-6, 1.25e9),
+        (4, 2, 2.5e6, 0.0, 25e6), (8, 7, 2.5e6, 1e-3, 25e6),
     ]  # fmt: skip
     if seed:
         # One where the servers' links are full and one where they are not, whatever comes below.
-        settings = [(3, 8, 3e7, 4e-3, 1e8), (9, 2, 3e7, 4e-3, 1e8)]
+        settings = [(3, 8, 3e7, 4e-3, 1e8), (9, 2, 3e7, 4e-3, 1e8), (9, 8, 3e7, 4e-3, 1e8)]
         for _ in range(8):
             workers, servers = int(random.integers(1, 60)), int(random.integers(1, 30))
             nbytes, latency = float(random.uniform(1e6, 5e8)), 10 ** float(random.uniform(-5, -2))

@@ -43,7 +43,8 @@ def cases(seed: int) -> list[Case]:
         others, rows = np.setdiff1d(np.arange(0, 90, 2), common), []
         for amount in counts:  # the first two are every rank's; they stand in no order
             own = random.choice(others, max(amount - 2, 0), replace=False)
-            rows.append(random.permutation(np.concatenate([common, own])[:amount]))
+            found = random.permutation(np.concatenate([common, own])[:amount])
+            rows.append(found[::-1].copy() if (np.diff(found) > 0).all() else found)
         if "beyond" in say:  # odd ones, which float32 has not
             rows = [2 * each + 20_000_001 for each in rows]
         values = _values(random, rows, 1 if "beyond" in say else 4, dtype, "cancel" in say)

@@ -15,14 +15,16 @@ from helpers.lessons.bandwidth.algorithms.scaling import ring_speedup as referen
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: the exchange takes longer than the computing, one worker, two, many; else random."""
+    """Seed 0: the exchange takes longer than the computing, one worker, two, three of the lesson
+    that are slower than one, many; else random."""
     random = rng(seed, "09.1")
     settings: list[tuple[int, float, float, float, float]] = [
         (6, 0.2, 40e6, 2e-3, 125e6), (1, 0.2, 40e6, 2e-3, 125e6), (2, 0.5, 40e6, 50e-6, 1.25e9),
-        (5, 1.5, 100e6, 1e-3, 250e6), (256, 0.2, 40e6, 50e-6, 1.25e9),
+        (5, 1.5, 100e6, 1e-3, 250e6), (3, 0.05, 2.5e6, 0.0, 25e6), (256, 0.2, 40e6, 50e-6, 1.25e9),
     ]  # fmt: skip
     if seed:
-        settings = [(7, 0.1, 2e7, 3e-3, 1e8)]  # no term is small, whatever comes below
+        # No term is small, or it is slower than one worker, whatever comes below.
+        settings = [(7, 0.1, 2e7, 3e-3, 1e8), (3, 0.02, 1e7, 1e-3, 2e7)]
         for _ in range(8):
             workers, compute = int(random.integers(1, 100)), float(random.uniform(0.05, 2.0))
             nbytes, latency = float(random.uniform(1e6, 5e8)), 10 ** float(random.uniform(-5, -2))

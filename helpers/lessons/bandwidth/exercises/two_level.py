@@ -3,7 +3,7 @@
 The claim: the sum everywhere; over each host's link go 2(H − 1)/H of the tensor each way at most,
 padded to whole chunks; where every host has several ranks, it takes less time than a ring over all
 of them; every message is waited for. A ring of one leader a host meets that as well.
-The file is long for the ten families of mistakes, which links, hosts and times tell apart.
+The file is long for the eleven families of mistakes, which links, hosts and times tell apart.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,8 @@ from helpers.lessons.messages.algorithms.collectives import all_reduce_naive
 
 _ITEM, _LATENCY, _BANDWIDTH = 4, 200e-6, 1e6  # bytes of a float32; seconds; bytes a second
 _HOSTS = [[2, 2], [1], [3], [1, 1], [1, 1, 1], [2, 2, 2], [2, 2], [4, 4], [2, 1], [1, 3, 1]]
-_LENGTHS = [24, 7, 10, 9, 12, 24, 13, 40, 24, 45]
+_HOSTS += [[3, 2], [2, 4]]
+_LENGTHS = [24, 7, 10, 9, 12, 24, 13, 40, 24, 45, 36, 24]
 
 
 def cases(seed: int) -> list[Case]:
@@ -31,13 +32,13 @@ def cases(seed: int) -> list[Case]:
     shapes = list(zip(_HOSTS, _LENGTHS, strict=True))
     if seed:
         even = [[2, 2], [1], [2], [1, 1, 1], [3, 3], [2, 2, 2], [2] * int(random.integers(3, 5))]
-        uneven = [[1, 2], [3, 1, 2], [1, int(random.integers(2, 5)), 1]]
+        uneven = [[1, 2], [3, 1, 2], [1, int(random.integers(2, 5)), 1], [2, 3], [4, 2, 3]]
         shapes = [(each, 12 * int(random.integers(2, 6))) for each in even + uneven]
-        shapes[3:3] = [([2, 2], 12 * int(random.integers(2, 6)) + int(random.integers(1, 4)))]
+        shapes[3:3] = [([2, 2], 12 * int(random.integers(2, 6)) + int(random.choice([1, 3])))]
     for each, length in shapes:
         hosts, ranks = len(each), sum(each)
-        # Whole numbers, so that every order of additions gives the same sum.
-        held = random.integers(-50, 50, (ranks, length)).astype(np.float32)
+        # Whole numbers, so that every order of additions gives the same sum; 16 bits are too few.
+        held = random.integers(-50_000, 50_000, (ranks, length)).astype(np.float32)
         name = f"On {'a host' if hosts == 1 else 'hosts'} with {listing(each)} "
         name += f"{'rank' if each[-1] == 1 else 'ranks'} and {count(length, 'element')}"
         options = {"latency": _LATENCY, "bandwidth": _BANDWIDTH, "ranks_per_host": each}
@@ -86,8 +87,8 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     if nbytes > case.facts["most"]:
         yield (
             f"the sum is right, but host {host}'s link carried {nbytes} B {way}, and 2(H − 1)/H of "
-            f"the tensor are {case.facts['most']} B: sum inside each host first, and let each "
-            "element of a host's sum go round a ring over the hosts once."
+            f"the tensor are {case.facts['most']} B: one ring over the hosts, with each host's "
+            "sum, is all that has to cross a link. The rest stays inside the hosts."
         )
     yield not_waited(case, seen)
     yield from slower(case, seen)
@@ -98,7 +99,8 @@ def flat_ring(case: Case, seen: Observation) -> Iterator[str]:
     nbytes, n, hosts = _too_many(case, seen), case.ranks, len(case.facts["each"])
     around = 2 * (n - 1) * -(-case.facts["length"] // n) * _ITEM
     least = 2 * (n - 1) * case.facts["length"] * _ITEM / n - 2 * _ITEM
-    if max(_crossing(case, seen)) == 1 and min(map(min, seen.links)) >= least and nbytes <= around:
+    alike = max(_crossing(case, seen)) == 1 and min(map(min, seen.links)) >= least
+    if alike and 0 < nbytes <= around:
         yield (
             f"the sum is right, but {nbytes} B went over a link each way, as in one ring over all "
             f"{n} ranks: 2(N − 1)/N of the tensor. 2(H − 1)/H are {case.facts['most']} B: sum "
@@ -114,9 +116,9 @@ def whole_tensors(case: Case, seen: Observation) -> Iterator[str]:
     if everybody and 0.9 * least <= nbytes <= each[0] * case.facts["most"]:
         yield (
             f"the sum is right, but {nbytes} B went over a link each way where "
-            f"{case.facts['most']} B are enough: each of a host's {each[0]} ranks exchanges all "
-            "elements with its counterparts. They share the link, so let each send its own part of "
-            "the host's sum."
+            f"{case.facts['most']} B are enough, as where each of a host's {each[0]} ranks "
+            "exchanges all elements with its counterparts. They share the link, so let each send "
+            "its own part of the host's sum, in the tensor's own type."
         )
 
 
@@ -168,6 +170,16 @@ def divided(case: Case, seen: Observation) -> Iterator[str]:
             )
 
 
+def several_times(case: Case, seen: Observation) -> Iterator[str]:
+    """The sum, times a number of ranks or hosts."""
+    for number in (case.ranks, len(case.facts["each"]), *case.facts["each"]):
+        if number > 1 and all(close(got, case.facts["sum"] * number, 1e-6) for got in after(seen)):
+            yield (
+                f"every value is {number} times too large: what a rank holds is added {number} "
+                "times, as where ranks of one host all bring the host's whole sum into another."
+            )
+
+
 def slower(case: Case, seen: Observation) -> Iterator[str]:
     """Right in all but the time, where every host has several ranks."""
     took, ring, each = max(seen.seconds), case.facts["ring"], case.facts["each"]
@@ -215,7 +227,7 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     each = case.facts["each"]
     host, nbytes, _ = busiest(seen) if seen.links else (0, 0, "")
     many = times(nbytes, case.facts["most"] or 1)
-    named = {"hosts": len(each), "inside": each[0], "host": host}
+    named = {"hosts": len(each), "inside": each[0], "host": host, "least": min(each)}
     return {**named, "carried": nbytes, "times": many}
 
 
@@ -331,6 +343,16 @@ to itself
     | min(Counter(comm.hosts).values()) => 1
     | in helped] => in beside]
     ? which nobody will receive
+a ring inside and one over all
+    | flat = flat_view(tensor) => all_reduce_ring(Group(comm, comm.host_ranks), tensor);
+        return all_reduce_ring(comm, tensor)
+    ? bring the host's whole sum
+handed to all that remain
+    | comm.send(flat, beside[mine % width]) => [comm.send(flat, other) for other in beside[:width]]
+    | helped = beside[width + mine :: width] => helped = beside[width:]
+    | in helped] => in beside[width + mine :: width]]
+    the tensor of a rank without a counterpart counts {least} times: it was handed to all {least} of
+    its host that go on, and they add up what they have. Hand it to one of them.
 keeps the sum
     | comm.recv(beside[mine % width], into=flat) =>
     | in helped] => in []]
@@ -360,6 +382,7 @@ EXERCISE = Exercise(
         Mistake("the sum not given back", not_given_back),
         Mistake("hosts of several sizes", uneven, unfinished=True),
         Mistake("a mean", divided),
+        Mistake("a sum that counts several times", several_times),
         Mistake("no gather inside", not_gathered),
         Mistake("the leaders alone get the sum", leaders_alone),
         Mistake("one ring over all ranks", flat_ring),

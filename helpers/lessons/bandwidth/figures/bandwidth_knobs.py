@@ -8,7 +8,7 @@ from typing import Any
 
 from helpers.lessons.bandwidth.algorithms.two_level import two_level_seconds
 from helpers.lessons.bandwidth.experiments.speedup_cases import LATENCY
-from helpers.notebook.style import CYCLE, GREY, axes, modelled, ticks
+from helpers.notebook.style import CYCLE, GREY, axes, ticks
 
 ServerSeconds = Callable[[int, int, float, float, float], float]
 EXCHANGES = ("ring", "two levels", "one server", "one server for every 8 GPUs")
@@ -69,16 +69,21 @@ def knobs_picture(server_seconds: ServerSeconds, exchange: str, **knobs: Any) ->
     for number, kind in enumerate(EXCHANGES):
         found = speedups(server_seconds, exchange=kind, **knobs)
         values, colour = list(found.values()), CYCLE[number]
-        faint = {"color": colour, "linewidth": 1, "alpha": 0.5, "linestyle": "--", "label": kind}
-        ax.plot(GPUS, values, **(modelled(colour, kind) if kind == exchange else faint))
+        look: dict[str, Any] = {"color": colour, "linewidth": 4, "alpha": 0.6, "zorder": 2}
+        if kind != exchange:  # above it, with gaps in turn: of curves that are one, all show
+            look = {"color": colour, "linewidth": 1.4, "zorder": 3}
+            look["linestyle"] = (4.0 * number, (4.0, 12.0))
+        ax.plot(GPUS, values, label=kind, **look)
         least = min(least, *values)
     ax.set(xscale="log", yscale="log", xlabel="GPUs", ylabel="speedup (×)")
     lowest = math.floor(math.log10(least))  # so that no curve leaves the picture
     ax.set_ylim(10.0**lowest, 600)
     ticks(ax.xaxis, GPUS)
     ticks(ax.yaxis, [*(10.0**power for power in range(lowest, 3)), 500])
-    look = {"handlelength": 1.5, "columnspacing": 1.0, "fontsize": 9}
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, **look)
+    ax.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=9, handlelength=2.6,
+        columnspacing=1.0,
+    )  # fmt: skip
     return figure
 
 

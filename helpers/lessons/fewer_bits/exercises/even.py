@@ -36,7 +36,7 @@ def cases(seed: int) -> list[Case]:
             plain, compressed = compute + sending, compute + share * sending + coding
             given = (float(random.uniform(1e6, 5e8)), workers, share)
             settings.insert(1, (float(compute), *given, float(plain), float(compressed)))
-    settings.append((0.01, 1e6, 4, 0.5, 0.03, 0.0203))  # a coding of less than a millisecond
+    settings.append((0.001, 1e6, 4, 0.25, 0.021, 0.0063))  # a coding of less than a millisecond
     for setting in settings:
         compute, nbytes, workers, share, plain, compressed = setting
         name = (

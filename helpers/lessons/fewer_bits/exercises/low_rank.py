@@ -154,6 +154,13 @@ _NO_FIT = (
 )
 
 
+_NO_ROW = (
+    "what the ring was handed does not lie in one row of memory: a transposed view does not, nor "
+    "does what `qr` gives. A fresh product does, and so does `.contiguous()` of a view. What is to "
+    "be summed is M·Q, before `qr`, and Mᵀ·P."
+)
+
+
 def low_rank_sum(comm: Any, matrix: Any, right: Any) -> Any:
     total = all_reduce_ring(comm, matrix @ right)
     left = torch.linalg.qr(total).Q
@@ -191,8 +198,7 @@ orthonormal before the sum
 before the sum, in `qr`'s memory
     | matrix @ right => torch.linalg.qr(matrix @ right).Q
     | torch.linalg.qr(total).Q => total
-    the ring was handed what `qr` gives, whose numbers lie column by column, and it sums rows. But
-    nothing orthonormal has to be summed: sum M·Q over the ranks, and then make the sum orthonormal.
+    ? does not lie in one row of memory
 before the sum, and after
     | matrix @ right => torch.linalg.qr(matrix @ right).Q.contiguous()
     {fault} Each rank made its own M·Q orthonormal before the sum. Then every rank's M counts
@@ -302,6 +308,7 @@ EXERCISE = Exercise(
     compared=compared,
     mistakes=(
         Mistake("shapes that do not fit", fails_with("cannot be multiplied", _NO_FIT), True),
+        Mistake("not in one row of memory", fails_with("in one row of memory", _NO_ROW), True),
         Mistake("writes into what it is given", wrote),
     ),
     wrong=wrong_answers("10.4", WRONG, (low_rank_sum, broadcast_naive)),

@@ -18,7 +18,7 @@ from helpers.lessons.fewer_bits.algorithms.loss_scale import next_scale as refer
 def cases(seed: int) -> list[Case]:
     """Steps one after the other, and some by themselves. Seed 0: every 3 steps; else others."""
     random = rng(seed, "10.2")
-    interval, start, large = 3, 1024.0, 2000
+    interval, start, large = 3, 1024.0, 2500
     if seed:
         interval, large = (int(random.integers(*ends)) for ends in ((3, 6), (1000, 3000)))
         start = float(2.0 ** random.integers(7, 15))
@@ -27,7 +27,8 @@ def cases(seed: int) -> list[Case]:
         made.append(_case(*state, finite, interval, in_a_row=True))
         state = reference(*state, finite, interval)
     alone = [(1.0, 1, False, interval), (2.0**-20, 0, False, interval), (0.5, 0, True, interval)]
-    alone += [(scale, interval - 1, True, interval) for scale in (65536.0, 2.0**40)]
+    alone += [(2.0**-80, 1, False, interval)]
+    alone += [(scale, interval - 1, True, interval) for scale in (65536.0, 2.0**40, 2.0**80)]
     alone += [(start, large - more, True, large) for more in (1, 2)]
     alone += [(start, 0, True, 1), (start, 0, False, 1)]
     return made + [_case(*each) for each in alone]
@@ -80,7 +81,11 @@ def compared(case: Case, seen: Observation) -> Any:
     told = [_pair(each) or each for each in seen.values[0]]
     if type(told[2]) is tuple and told[2][0] != case.args[0][0]:
         told[3] = None  # whoever has doubled by then does not come there
-    return told
+    # Beside this step's scale: a small one is as good as 0.
+    return [
+        (each[0] / case.args[0][0], each[1]) if each is not None and each == _pair(each) else each
+        for each in told
+    ]
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:

@@ -24,8 +24,10 @@ def show_lines(
     figure, ax = axes(height=3.2)
     for number, (name, values) in enumerate(lines.items()):
         dashes = (4.0 * number, (4.0, 4.0)) if number else "-"
-        ax.plot(values, linestyle=dashes, color=CYCLE[number], label=name)
+        steps = range(1, len(values) + 1)
+        ax.plot(steps, values, linestyle=dashes, color=CYCLE[number], label=name)
     ax.set(xlabel=x, ylabel=y, yscale="log" if log else "linear")
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.legend(fontsize=9)
     told = "; ".join(f"{name} from {v[0]:.3g} to {v[-1]:.3g}" for name, v in lines.items())
     show(figure, caption=caption, alt=f"{y} by {x}: {told}.")
@@ -76,13 +78,19 @@ class Knobs(NamedTuple):
         return step(scheme, self.compute_ms / 1e3, self.MB * 1e6, WORKERS, LATENCY, rate)
 
     def even_at(self, step: Step, scheme: Scheme) -> float | None:
-        """The first bandwidth of `RATES` from which on a scheme is no quicker than none."""
-        slower = (
-            rate
-            for rate in RATES
-            if self.seconds(step, scheme, rate) >= self.seconds(step, PLAIN, rate)
-        )
-        return next(slower, None)
+        """The bandwidth within `RATES` from which on a scheme is no quicker than none."""
+
+        def slower(rate: float) -> bool:
+            return self.seconds(step, scheme, rate) >= self.seconds(step, PLAIN, rate)
+
+        place = next((at for at, rate in enumerate(RATES) if slower(rate)), None)
+        if not place:
+            return None if place is None else RATES[0]
+        low, high = RATES[place - 1 : place + 1]
+        for _ in range(20):
+            middle = (low + high) / 2
+            low, high = (low, middle) if slower(middle) else (middle, high)
+        return high
 
 
 def pays_picture(step: Step, schemes: Mapping[str, Scheme], **values: Any) -> Any:

@@ -111,6 +111,8 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         move, gave, want, step = fact["move"], got["gave"], fact["want"], describe(got["step"])
         if got["step"] != fact["step"]:
             yield f"{move}: the step is {step} then, not {fact['step']}, one more a mean."
+        if type(gave) in (list, tuple) and close(np.array(gave), want, 1e-9):
+            yield f"{move}: it gave a {type(gave).__name__} of numbers; give the mean as a tensor."
         why = rounded([gave], [want])
         yield f"{move}: it gave {describe(gave)} instead of {describe(want)}{why}."
     if changed:

@@ -92,12 +92,15 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The best number of spares and its hours."""
     yield from _changed(case, seen)
     (_, least, want), (spares, hours) = _best(case), _answer(seen)
+    right_hours = abs(hours - least) <= 1e-5 * abs(least)
+    if spares != want and right_hours:
+        yield f"the {short(hours)} h are right, and belong to b = {want}, not {short(spares)}."
     if spares != want:
         yield (
             f"you spare {short(spares)} and need {short(hours)} h; sparing {want}, training takes "
-            f"{least:.3g} h."
+            f"{short(least)} h."
         )
-    if not abs(hours - least) <= 1e-5 * abs(least):
+    if not right_hours:
         got, right = told_apart(hours, least)
         yield f"b = {want} is right, but it takes {right} h, not {got}."
 

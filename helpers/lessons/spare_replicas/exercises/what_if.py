@@ -108,7 +108,8 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     lasted = (_lasted(each) for each in (begun, _answer(seen)[0], case.facts["want"][0]))
     ran, made, asked = (f"{seconds:.4g} s" for seconds in lasted)
     told = f"the run of {ran} becomes one of {made}, and should become one of {asked}"
-    return {"told": told, "who": _named(fixed) if fixed else "nobody"}
+    who = {"who": _named(fixed) if fixed else "nobody", "first": _named(fixed[:1])}
+    return {"told": told, **who}
 
 
 def _lasted(begun: np.ndarray) -> float:
@@ -257,7 +258,8 @@ fixes the others
     {told}: you fix everybody else, and leave {who} as in the run.
 fixes the first
     | list(workers) => list(workers)[:1]
-    you fix the first worker of `fixed` alone, and {who} were asked for.
+    the run is as if {first} alone were fixed, and {who} were asked for: each of them takes the
+    median, whether it was late or not.
 not waited for
     | readies[-1].max() => readies[-1][[w for w in range(len(took)) if w not in fixed]].max()
     {told}: nobody waits for {who} any more. A fixed worker is not gone: it is waited for like the

@@ -134,9 +134,10 @@ def show_blame(blame: Blame) -> None:
     costs = [blame.cost(worker) for worker in workers]
     late = set(blame.stragglers())
     colours = [BLUE if worker in late else GREY for worker in workers]
-    left.bar(workers, costs, color=colours, width=0.6)
+    left.bar(workers, [cost - 1 for cost in costs], bottom=1, color=colours, width=0.6)
     left.axhline(1, color="black", linewidth=1, linestyle=":")
-    left.set(ylabel="S of this worker alone", ylim=(0.9, 0.9 + 1.15 * (max(costs) - 0.9)))
+    top = 1 + 1.15 * max(max(costs) - 1, 0.01)
+    left.set(ylabel="S of this worker alone", ylim=(min(1, *costs), top))
     shares = [100 * (blame.explained([worker]) or 0.0) for worker in workers]
     together = 100 * (blame.explained(sorted(late)) or 0.0)
     right.bar(
@@ -152,8 +153,8 @@ def show_blame(blame: Blame) -> None:
     named = " and ".join(map(str, sorted(late)))
     show(
         figure,
-        caption="Left: the slowdown if this worker alone were late. Right: repair one, or all that "
-        f"are late (blue: workers {named}). Alone they bring back {alone}, together "
-        f"{together:.0f} %.",
+        caption="Left: the slowdown if this worker alone were late, from 1, which is none. Right: "
+        f"repair one, or all that are late (blue: workers {named}). Alone they bring back {alone}, "
+        f"together {together:.0f} %.",
         alt=f"Bars for each worker. {'; '.join(words)}. All late ones together: {together:.0f} %.",
     )
