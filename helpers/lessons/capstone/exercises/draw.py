@@ -176,7 +176,7 @@ def names(case: Case, seen: Observation) -> Iterator[str]:
             yield f"the name {way} does not stand in the figure."
 
 
-def lost(case: Case, seen: Observation) -> Iterator[str]:
+def lost(case: Case, seen: Observation) -> Iterator[str | None]:
     """How many arrived, where not all did."""
     calls = seen.values[0]
     for way, arrived in case.facts["wanted"].items():

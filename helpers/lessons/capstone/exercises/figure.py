@@ -226,6 +226,7 @@ def time_axis(calls: Calls) -> str:
 
 def notes(calls: Calls) -> Iterator[tuple[str, dict[str, Any] | None]]:
     """Texts put somewhere, each with where in the data's units, by axis; None for elsewhere."""
+    at: Any
     for call in calls:
         if call[0] == "text":
             given = _args(call, "x y s")
@@ -259,7 +260,8 @@ def seen_from(calls: Calls, axis: str) -> tuple[float, float] | None:
             for k, each in enumerate(("min", "max")):
                 limits[k] = given.get(names[k], given.get(axis + each, limits[k]))
     ends = [(_numbers(n) or [end])[0] for n, end in zip(limits, (low, high), strict=True)]
-    spare = abs(ends[1] - ends[0])  # a limit that was set is kept, another one is matplotlib's
+    # A limit that was set is kept, another one is matplotlib's.
+    spare = max(abs(ends[1] - ends[0]), 0.1 * abs(ends[1]))
     room = [spare * (1.0 if n is None else 0.25) for n in limits]
     return min(ends) - room[0], max(ends) + room[1]
 

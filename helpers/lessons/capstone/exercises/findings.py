@@ -26,8 +26,9 @@ from helpers.lessons.capstone.exercises.sentences import (
     contrary,
     facts_of,
     holds,
+    mentions,
     named,
-    of_others,
+    other_seeds,
     ranked,
     stands_for,
     tokens,
@@ -142,7 +143,8 @@ def first_of_arrived(facts: Facts, value: list[str]) -> Iterator[str]:
     order = ranked({way: median(each) if each else math.inf for way, each in kept.items()})
     for way in order[:2]:
         middle, right = median(kept[way] or [math.inf]), median(facts.times[way])
-        there = holds(value[0], facts, middle) and not holds(value[0], facts, right)
+        said = tokens(dict(reversed(mentions(value[0], facts.times))).get(way, ""), ())[:1]
+        there = any(stands_for(n, middle) and not stands_for(n, right) for n in said)
         if kept[way] and middle != right and there:
             yield (
                 f"the first sentence gives {middle:.4g} s for {way}, as if the runs that never "
@@ -251,7 +253,7 @@ def stray(facts: Facts, value: list[str]) -> Iterator[str]:
                 )
 
 
-turned, of_others = of_four(contrary), of_four(of_others)
+turned, of_others = of_four(contrary), of_four(other_seeds)
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:

@@ -231,7 +231,7 @@ def contrary(facts: Facts, value: list[str]) -> Iterator[str]:
         )
 
 
-def of_others(facts: Facts, value: list[str]) -> Iterator[str]:
+def other_seeds(facts: Facts, value: list[str]) -> Iterator[str]:
     """Another number of runs than there are."""
     for at, sentence in enumerate(value):
         if said := other_runs(sentence, facts):
