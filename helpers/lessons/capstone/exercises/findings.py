@@ -17,7 +17,6 @@ from helpers.checks.spec import Case, Exercise, Look, Mistake, Observation, Size
 from helpers.checks.table import wrong_answers
 from helpers.lessons.capstone.algorithms.findings import findings as reference
 from helpers.lessons.capstone.algorithms.paired import compare
-from helpers.lessons.capstone.exercises.paired import unpaired
 from helpers.lessons.capstone.exercises.predictions import WAYS
 from helpers.lessons.capstone.exercises.sentences import (
     WHAT,
@@ -200,11 +199,10 @@ def no_p(facts: Facts, value: list[str]) -> Iterator[str]:
 @of_four
 def without_pairs(facts: Facts, value: list[str]) -> Iterator[str]:
     """An interval of two lists."""
-    pairs = (facts.times, facts.first, facts.second), (facts.ends, facts.best, facts.other)
-    for at, (table, one, other) in enumerate(pairs, 1):
-        if "low" not in facts.wanted[at] or _told(facts, value[at], at, "low", "high"):
+    for at, ends in enumerate(facts.apart, 1):
+        if not ends or _told(facts, value[at], at, "low", "high"):
             continue
-        if all(holds(value[at], facts, end) for end in unpaired(table[one], table[other])[1:3]):
+        if all(holds(value[at], facts, end) for end in ends):
             yield (
                 f"{WHAT[at]} gives the interval of two lists without pairs. Runs of one seed "
                 "belong together: `compare` of exercise 18.4."

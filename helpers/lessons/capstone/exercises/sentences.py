@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import mean, median, stdev
 from typing import NamedTuple
 
-from helpers.lessons.capstone.exercises.paired import student
+from helpers.lessons.capstone.exercises.paired import student, unpaired
 
 WHAT = ("the first sentence", "the second sentence", "the third sentence", "the fourth sentence")
 Table = Mapping[str, Sequence[float]]
@@ -27,7 +27,10 @@ _VAGUE = r"\b(?:always|all|every\w*|each|both)\b"
 
 
 class Facts(NamedTuple):
-    """What the sentences have to say. wanted: of the first three the numbers, by what they are."""
+    """What the sentences have to say. wanted: of the first three the numbers, by what they are.
+
+    apart: for the second and the third the interval of two lists without pairs, if there is one.
+    """
 
     times: Table
     ends: Table
@@ -39,6 +42,7 @@ class Facts(NamedTuple):
     comparable: bool
     arrived: dict[str, int]
     wanted: tuple[dict[str, float], ...]
+    apart: tuple[tuple[float, ...], ...]
 
 
 def paired(a: Sequence[float], b: Sequence[float]) -> dict[str, float]:
@@ -61,7 +65,9 @@ def facts_of(times: Table, ends: Table) -> Facts:
         paired(times[first], times[second]) if comparable else counts,
         {f"the mean of {best}": mean(ends[best]), **paired(ends[best], ends[other])},
     )
-    return Facts(times, ends, runs, first, second, best, other, comparable, arrived, wanted)
+    lists = unpaired(times[first], times[second])[1:3] if comparable else ()
+    apart = lists, unpaired(ends[best], ends[other])[1:3]
+    return Facts(times, ends, runs, first, second, best, other, comparable, arrived, wanted, apart)
 
 
 def ranked(values: Mapping[str, float]) -> list[str]:
