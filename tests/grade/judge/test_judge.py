@@ -56,7 +56,11 @@ def one(found: SubmissionGrade, number: str) -> ExerciseGrade:
 
 @pytest.mark.sample(*EVERYDAY)
 @pytest.mark.parametrize("lesson", lessons())
-def test_the_solution_gets_full_points(judges: Judges, lesson: str) -> None:
+def test_the_solution_gets_full_points(
+    judges: Judges, lesson: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for the logbook of lesson 18, as if it were a student's."""
+    monkeypatch.setattr("helpers.grade.judge.report.SOLUTION", Path("nobody's.ipynb"))
     found = grade(judges, solution(lesson), lesson)
     by_hand = [part for part in parts_of(lesson) if part.by_hand]
     read = [part.number for part in by_hand]

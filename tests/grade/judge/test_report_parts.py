@@ -15,7 +15,15 @@ from helpers.checks import find
 from helpers.checks.report import parts_of
 from helpers.checks.spec import Case, Exercise, Observation
 from helpers.grade.grades import ExerciseGrade
-from helpers.grade.judge.report import STUB, TEXTS, grade_parts
+from helpers.grade.judge.notebook import outputs_and_texts
+from helpers.grade.judge.report import (
+    SOLUTION,
+    STUB,
+    TEXTS,
+    grade_parts,
+    measured,
+    typed_number,
+)
 from helpers.lessons.capstone.algorithms.findings import findings
 from helpers.lessons.capstone.algorithms.runs import Look, Run
 from helpers.lessons.capstone.exercises.draw import draw
@@ -27,6 +35,7 @@ from helpers.lessons.capstone.experiments.settings import SETTINGS, WAYS
 PARTS = parts_of("18")
 WORDS = " ".join(["Whoever reads this sees what was compared, on what, and why it is fair."] * 5)
 Functions = dict[str, Callable[..., Any]]
+CHAIN = ("number", "at", "kind", "before", "digest")
 GOOD: Functions = {"findings": findings, "draw": draw}
 
 
@@ -90,6 +99,59 @@ def test_a_whole_report_gets_all_that_can_be_counted(tmp_path: Path) -> None:
     found = graded(a_report(tmp_path, a_book(tmp_path), GOOD), GOOD)
     assert [found[n].points for n in ("18.7", "18.8", "18.9")] == [3, 4, 0], found
     assert found["18.9"].outcome == "by hand" and "3 points, question" in found["18.9"].reason
+
+
+def copied(folder: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
+    """A report with the logbook of the course's solution, each entry changed and chained anew."""
+    outputs, _ = outputs_and_texts(SOLUTION)
+    data = [output["data"] for each in outputs.values() for output in each if "data" in output]
+    (entries,) = [each[MIME]["entries"] for each in data if MIME in each]
+    book = Logbook(None)
+    for entry in entries:
+        change(entry)
+        book.add(entry["kind"], **{k: v for k, v in entry.items() if k not in CHAIN})
+    return a_report(folder, book, GOOD)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda entry: None,
+        lambda entry: entry.update(given=predictions()) if "given" in entry else None,
+        lambda entry: entry.update(seed=entry["seed"] + 7) if "seed" in entry else None,
+        lambda entry: entry.update(end=9.0) if "end" in entry else None,
+    ],
+    ids=["as it is", "other predictions", "other seeds", "other ends"],
+)
+def test_the_solutions_logbook_is_nobodys(tmp_path: Path, change: Any) -> None:
+    """However much is written anew around the runs that were measured."""
+    found = graded(copied(tmp_path, change), GOOD)
+    assert [found[n].points for n in ("18.7", "18.8")] == [0, 2], found
+    assert "those of the course's own solution" in found["18.7"].reason
+
+
+def test_runs_on_the_clock_are_everybodys() -> None:
+    """Of the solution's runs those on the clock are not known: who makes them, has the same."""
+    assert len(measured(SOLUTION)) == 50 and measured(SOLUTION.with_name("none")) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("words", "result"),
+    [
+        ("The target of 13 % was set, a test error.", False),
+        ("The target is a test error of 13 %.", False),
+        ("With a rate of 0.3, or at the rates 0.5 and 0.12, all is well.", False),
+        ("A gradient takes 4 ms, at the slow host 12 ms; there are 12,000 pictures.", False),
+        ("It reached the target at 12.4 s.", True),
+        ("It reached the target after 3 s.", True),
+        ("It ended at 9 %.", True),
+        ("It was 2.5 times as quick.", True),
+        ("At this rate it took 3.2 s.", True),
+        ("It took 1,234 s.", True),
+    ],
+)
+def test_settings_may_be_typed_and_results_may_not(words: str, result: bool) -> None:
+    assert (typed_number(dict.fromkeys(TEXTS, words)) is not None) == result
 
 
 def test_typed_numbers(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers.course.build.notebook import execute
 from helpers.grade.judge.report import TEXTS, typed_number
+from helpers.lessons.capstone import PARTS
 
 SOLUTION = Path(__file__).parents[3] / "solutions" / "18_capstone.ipynb"
 # Cells before the report that its cells need.
@@ -81,3 +82,12 @@ def test_the_sample_types_no_number() -> None:
     assert typed_number({name: cells[name] for name in TEXTS}) is None
     words = "It took 3.5 s."
     assert typed_number(dict.fromkeys(TEXTS, words)) is not None
+
+
+def test_the_notebook_says_what_the_report_is_graded_by() -> None:
+    (cell,) = [cell for cell in nbformat.read(SOLUTION, 4).cells if cell.id == "report"]
+    for part in PARTS:
+        assert f"| {part.number} {part.title.removeprefix('Report: ')} | {part.points:g} |" in (
+            cell.source
+        )
+        assert "<br>".join(part.rubric) in cell.source

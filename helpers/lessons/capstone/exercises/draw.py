@@ -19,9 +19,13 @@ from helpers.lessons.capstone.exercises.figure import (
     draws_panel,
     labels,
     marks,
+    notes,
+    out_of_place,
     points,
+    refused,
     segments,
     texts,
+    time_axis,
     words,
 )
 from helpers.lessons.capstone.exercises.predictions import WAYS
@@ -32,12 +36,13 @@ _UNIT = re.compile(r"[(\[](s|sec|seconds)[)\]]|\bseconds\b|\bin s\b|[/,] ?s\b")
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: five ways on five seeds, then four of them on seven seeds, one of which was lost
-    twice and one always. Other seeds: other times."""
+    twice and one always, far from 0. Other seeds: other times."""
     random = rng(seed, "18.6")
     made = []
     for names, runs, lose in ((WAYS, 5, False), (WAYS[:4], 7, True)):
+        far = 300.0 * lose
         table = {
-            name: [round(float(x), 3) for x in level * random.uniform(0.7, 1.3, runs)]
+            name: [round(far + float(x), 3) for x in level * random.uniform(0.7, 1.3, runs)]
             for name, level in zip(names, random.permutation(len(names)) * 3.0 + 4, strict=True)
         }
         if lose:
@@ -150,10 +155,17 @@ def exchanged(case: Case, seen: Observation) -> Iterator[str]:
 
 
 def unit(case: Case, seen: Observation) -> str | None:
-    """The unit of the times."""
-    if any(_UNIT.search(label) for label in words(seen.values[0])):
+    """The unit of the times, at their axis."""
+    calls = seen.values[0]
+    if any(_UNIT.search(label) for label in words(calls, time_axis(calls) or "xy")):
         return None
     return 'the axis of the times names no unit: `ax.set_xlabel("… (s)")`.'
+
+
+def ticks(case: Case, seen: Observation) -> str | None:
+    """Ticks that matplotlib refuses."""
+    why = refused(seen.values[0])
+    return f"{why}: matplotlib cannot draw that." if why else None
 
 
 def names(case: Case, seen: Observation) -> Iterator[str]:
@@ -164,16 +176,26 @@ def names(case: Case, seen: Observation) -> Iterator[str]:
             yield f"the name {way} does not stand in the figure."
 
 
-def lost(case: Case, seen: Observation) -> Iterator[str]:
+def lost(case: Case, seen: Observation) -> Iterator[str | None]:
     """How many arrived, where not all did."""
+    calls = seen.values[0]
     for way, arrived in case.facts["wanted"].items():
-        said = rf"(?<!\d){arrived}(?!\d)" + ("" if arrived else "|never|none")
-        there = any(re.search(said, text) for text in texts(seen.values[0]))
-        if not there and not isinstance(arrived, tuple):
+        if isinstance(arrived, tuple):
+            continue
+        pattern = rf"(?<!\d)(?<!of )(?<!/){arrived}(?!\d)" + ("" if arrived else "|never|none")
+        told = [text for text in texts(calls) if re.search(pattern, text)]
+        if not told:
             yield (
                 f"{way} did not always arrive, and the figure does not say that {arrived} of its "
                 "runs did: `ax.text(…)`."
             )
+        runs = len(case.args[0][0][way])
+        of = [found[1] for text in told for found in re.finditer(r"\d+ ?(?:of|/) ?(\d+)", text)]
+        if of and str(runs) not in of:
+            yield f"the figure says that {arrived} of {of[0]} runs of {way} arrived: of {runs}."
+        placed = [at for text, at in notes(calls) if text in told and way not in text]
+        if told and len(placed) == len(told) and None not in placed:
+            yield out_of_place(calls, way, placed)
 
 
 def left_out(case: Case, seen: Observation) -> Iterator[str]:
@@ -204,7 +226,7 @@ def exact(case: Case, seen: Observation) -> Iterator[str]:
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Names, units, means, ends of intervals, and what did not arrive."""
-    for look in (nothing, no_intervals, exact, unit, names, exchanged, lost, left_out):
+    for look in (nothing, no_intervals, exact, ticks, unit, names, exchanged, lost, left_out):
         yield first_said(look, case, seen)
 
 
@@ -248,6 +270,7 @@ MISTAKES = (
         "the mean shrinks.",
         lambda s: (mean(s), min(s), max(s)),
     ),
+    Mistake("ticks and names", ticks),
     Mistake("no unit", unit),
     Mistake("no names", names),
     Mistake("a name at another's mean", exchanged),
@@ -313,6 +336,18 @@ no names
 nothing of the lost
     | ax.text(0, place, f" {arrived} of {len(seconds)} arrived", va="center") =>
     ? did not always arrive
+of five
+    | of {len(seconds)} arrived => of 5 arrived
+    ? of 7
+out of the picture
+    | ax.text(0, place => ax.text(1000, place
+    ? out of the picture
+in another row
+    | ax.text(0, place => ax.text(0, (place + 1) % len(times)
+    ? does not stand in its row
+names before places
+    | ax.set_yticks(range(len(times)), list(times)) => ax.set_yticks(list(times), range(len(times)))
+    ? places first
 mean of the arrived
     | continue => arrived and ax.plot(mean(filter(math.isfinite, seconds)), place, "s"); continue
     ? of those runs alone that arrived

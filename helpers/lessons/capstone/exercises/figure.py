@@ -167,20 +167,125 @@ def _items(value: Any) -> list[Any]:
     return [one if type(one) is str else (_numbers(one) or [math.nan])[0] for one in several]
 
 
-def labels(calls: Calls) -> dict[float, str]:
-    """The texts at an axis, by their places, where both are given in one call."""
+def labels(calls: Calls, axes: str = "xy") -> dict[float, str]:
+    """The texts at some axes, by their places."""
     found: dict[float, str] = {}
+    places: dict[str, list[float]] = {}
     for name, args, options in calls:
-        if name in ("set_xticks", "set_yticks"):
-            given = _args((name, args, options), "ticks labels")
-            places, said = _numbers(given.get("ticks")), given.get("labels")
-            if isinstance(said, list) and len(said) == len(places):
-                found |= {place: text for place, text in zip(places, said, strict=True)
+        what, axis = _ticks(name)
+        if axis and axis in axes:
+            given = _args((name, args, options), what)
+            places[axis] = _numbers(given["ticks"]) if "ticks" in given else places.get(axis, [])
+            said = given.get("labels")
+            if isinstance(said, list) and len(said) == len(places[axis]):
+                found |= {place: text for place, text in zip(places[axis], said, strict=True)
                           if isinstance(text, str)}  # fmt: skip
     return found
 
 
-def words(calls: Calls) -> list[str]:
-    """What is written at the axes."""
-    return [t for name, args, options in calls if name in ("set_xlabel", "set_ylabel", "set")
-            for t in _texts([*args, *options.values()])]  # fmt: skip
+def _ticks(name: str) -> tuple[str, str]:
+    """What a call that sets ticks takes, and of which axis; "" for another call."""
+    what = {"ticks": "ticks labels", "ticklabels": "labels"}.get(name[5:], "")
+    return what, name[4] if what and name[:4] == "set_" else ""
+
+
+def refused(calls: Calls) -> str | None:
+    """Ticks that matplotlib refuses, or puts elsewhere: names for places, or other in number."""
+    places: dict[str, int] = {}
+    for name, args, options in calls:
+        what, axis = _ticks(name)
+        given = _args((name, args, options), what) if axis else {}
+        ticks, said = given.get("ticks"), given.get("labels")
+        if isinstance(ticks, list):
+            if said is not None and any(isinstance(each, str) for each in ticks):
+                return f"`{name}` takes places first and names behind them"
+            places[axis] = len(ticks)
+        if isinstance(said, list) and len(said) != places.get(axis, len(said)):
+            return f"`{name}` has {places[axis]} places and {len(said)} names"
+    return None
+
+
+def words(calls: Calls, axes: str = "xy") -> list[str]:
+    """What is written at some axes."""
+    names = [f"{axis}label" for axis in axes]
+    return [t for name, args, options in calls
+            for key, value in [("", args), *options.items()]
+            if name in [f"set_{n}" for n in names] or (name == "set" and key in names)
+            for t in _texts(value)]  # fmt: skip
+
+
+def time_axis(calls: Calls) -> str:
+    """Along which axis times lie, "x" or "y": across the names; "" where that is not to be seen."""
+    for axis, other in ("yx", "xy"):
+        if labels(calls, axis):
+            return other
+    kinds = {type(one) is str: axis for pair in points(calls)
+             for one, axis in zip(pair, "yx", strict=True)}  # fmt: skip
+    return kinds.get(True, "")
+
+
+def notes(calls: Calls) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """Texts put somewhere, each with where in the data's units, by axis; None for elsewhere."""
+    at: Any
+    for call in calls:
+        if call[0] == "text":
+            given = _args(call, "x y s")
+            text, at = given.get("s"), [given.get("x"), given.get("y")]
+        elif call[0] == "annotate":
+            given = _args(call, "text xy xytext")
+            text, at = given.get("text"), given.get("xytext") or given.get("xy")
+        else:
+            continue
+        free = {"transform", "xycoords", "textcoords"} & given.keys()
+        if isinstance(text, str):
+            known = isinstance(at, list) and len(at) == 2 and not free
+            yield text, dict(zip("xy", at, strict=True)) if known else None
+
+
+def seen_from(calls: Calls, axis: str) -> tuple[float, float] | None:
+    """From where to where an axis shows something, with room to spare; None if that is unknown."""
+    other = {"axis", "margins", f"set_{axis}bound", f"set_{axis}scale", f"set_{axis}margin"}
+    if any(name in other or f"{axis}lim" in options for name, _, options in calls):
+        return None
+    drawn = [n for ends in segments(calls) for n in ends if math.isfinite(n)]
+    drawn += [0.0 for name, _, _ in calls if name == {"x": "barh", "y": "bar"}[axis]]
+    low, high = min(drawn, default=0.0), max(drawn, default=0.0)
+    names = {"x": ("left", "right"), "y": ("bottom", "top")}[axis]
+    limits: list[Any] = [None, None]
+    for call in calls:
+        if call[0] == f"set_{axis}lim":
+            given = _args(call, " ".join(names))
+            if isinstance(given.get(names[0]), list):
+                given |= dict(zip(names, given[names[0]], strict=False))
+            for k, each in enumerate(("min", "max")):
+                limits[k] = given.get(names[k], given.get(axis + each, limits[k]))
+    ends = [(_numbers(n) or [end])[0] for n, end in zip(limits, (low, high), strict=True)]
+    # A limit that was set is kept, another one is matplotlib's.
+    spare = max(abs(ends[1] - ends[0]), 0.1 * abs(ends[1]))
+    room = [spare * (1.0 if n is None else 0.25) for n in limits]
+    return min(ends) - room[0], max(ends) + room[1]
+
+
+def out_of_place(calls: Calls, way: str, placed: Sequence[Any]) -> str | None:
+    """Whether a way's text stands in another row, or where nobody sees it. placed: of the texts
+    that may be its own, where they stand."""
+    along = time_axis(calls)
+    if not along:
+        return None
+    across = "xy"[along == "x"]
+    rows = [place for place, name in labels(calls, across).items() if name == way]
+    own = [at for at in placed if at[across] == way or _is_at(at[across], rows)]
+    if not own and (rows or any(isinstance(at[across], str) for at in placed)):
+        return f"the text of {way} does not stand in its row."
+    shown = seen_from(calls, along)
+    values = [at[along] for at in own if isinstance(at[along], int | float)]
+    if shown and values and not any(shown[0] <= value <= shown[1] for value in values):
+        return (
+            f"the text of {way} stands at {values[0]:g}, out of the picture: take a place that is "
+            f"seen whatever the times are, such as 0 with `ax.set_{along}lim(…)` from 0 on."
+        )
+    return None
+
+
+def _is_at(place: Any, rows: Sequence[float]) -> bool:
+    return isinstance(place, int | float) and any(abs(place - row) < 0.5 for row in rows)

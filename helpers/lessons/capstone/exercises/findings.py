@@ -17,25 +17,27 @@ from helpers.checks.spec import Case, Exercise, Look, Mistake, Observation, Size
 from helpers.checks.table import wrong_answers
 from helpers.lessons.capstone.algorithms.findings import findings as reference
 from helpers.lessons.capstone.algorithms.paired import compare
-from helpers.lessons.capstone.exercises.paired import unpaired
 from helpers.lessons.capstone.exercises.predictions import WAYS
 from helpers.lessons.capstone.exercises.sentences import (
+    WHAT,
     Facts,
     Table,
+    contrary,
     facts_of,
     holds,
+    mentions,
     named,
+    other_seeds,
     ranked,
     stands_for,
     tokens,
 )
 
-WHAT = ("the first sentence", "the second sentence", "the third sentence", "the fourth sentence")
-
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: five ways that all arrive, whose order by means is another; a second that is lost
-    once and a way that never arrives; four ways with other names, on seven seeds. Else others."""
+    once and a way that never arrives; four ways with other names, on seven seeds, of which the last
+    is lost on the last seed. Else others."""
     random = rng(seed, "18.5")
     made = []
     for name, names, runs in (
@@ -57,6 +59,8 @@ def cases(seed: int) -> list[Case]:
         if "not always" in name:
             times[1][2] = math.inf
             times[-1] = [math.inf] * runs
+        if "other names" in name:
+            times[-1][-1] = math.inf
         shuffled = random.permutation(len(order)).tolist()
         tables = ({order[k]: table[k] for k in shuffled} for table in (times, ends))
         made.append(case_of(name, *tables))
@@ -138,7 +142,9 @@ def first_of_arrived(facts: Facts, value: list[str]) -> Iterator[str]:
     order = ranked({way: median(each) if each else math.inf for way, each in kept.items()})
     for way in order[:2]:
         middle, right = median(kept[way] or [math.inf]), median(facts.times[way])
-        if kept[way] and middle != right and holds(value[0], facts, middle):
+        said = tokens(dict(reversed(mentions(value[0], facts.times))).get(way, ""), ())[:1]
+        there = any(stands_for(n, middle) and not stands_for(n, right) for n in said)
+        if kept[way] and middle != right and there:
             yield (
                 f"the first sentence gives {middle:.4g} s for {way}, as if the runs that never "
                 "arrived had not been made. Their seconds are infinite, and count in the median: "
@@ -193,11 +199,10 @@ def no_p(facts: Facts, value: list[str]) -> Iterator[str]:
 @of_four
 def without_pairs(facts: Facts, value: list[str]) -> Iterator[str]:
     """An interval of two lists."""
-    pairs = (facts.times, facts.first, facts.second), (facts.ends, facts.best, facts.other)
-    for at, (table, one, other) in enumerate(pairs, 1):
-        if "low" not in facts.wanted[at] or _told(facts, value[at], at, "low", "high"):
+    for at, ends in enumerate(facts.apart, 1):
+        if not ends or _told(facts, value[at], at, "low", "high"):
             continue
-        if all(holds(value[at], facts, end) for end in unpaired(table[one], table[other])[1:3]):
+        if all(holds(value[at], facts, end) for end in ends):
             yield (
                 f"{WHAT[at]} gives the interval of two lists without pairs. Runs of one seed "
                 "belong together: `compare` of exercise 18.4."
@@ -214,6 +219,8 @@ def lost(facts: Facts, value: list[str]) -> Iterator[str]:
             yield f"{said}; the fourth sentence does not say it."
         if missing and not (holds(value[3], facts, missing) or holds(value[3], facts, arrived)):
             yield f"the fourth sentence does not say that {said}."
+    if min(facts.arrived.values()) == facts.runs and re.search(r":\W*$", value[3]):
+        yield f"the fourth sentence names nobody: {value[3]!r}. Where all arrived, say so."
 
 
 @of_four
@@ -228,7 +235,7 @@ def missing(facts: Facts, value: list[str]) -> Iterator[str]:
 @of_four
 def stray(facts: Facts, value: list[str]) -> Iterator[str]:
     """A number that is none of the data."""
-    common = (95, 0.95, facts.runs, len(facts.times), 1, 2, 3, 0.05, 0.01, 0.001)
+    common = (95, 0.95, facts.runs, len(facts.times), 0.05, 0.01, 0.001)
     counts = [n for each in facts.arrived.values() for n in (each, facts.runs - each)]
     numbers = [n for want in facts.wanted for n in want.values()]
     numbers += [100 * n for n in numbers]
@@ -244,9 +251,12 @@ def stray(facts: Facts, value: list[str]) -> Iterator[str]:
                 )
 
 
+turned, of_others = of_four(contrary), of_four(other_seeds)
+
+
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
-    """Names and numbers are right, and no others are there."""
-    for look in (shape, first, infinite, best, missing, lost, stray):
+    """Names and numbers are right and in their places, and no others are there."""
+    for look in (shape, first, infinite, best, missing, lost, of_others, turned, stray):
         yield first_said(look, case, seen)
 
 
@@ -308,6 +318,18 @@ nothing of the lost
     | in the median of {runs} " f"seeds; => in the median; " f"
     | return said => return [*said[:3], "Most runs arrived."]
     ? did not arrive in
+names exchanged
+    | {second} took {more:.3g} s more than {first} => {first} took {more:.3g} s more than {second}
+    ? says that
+last
+    | reached the target first => reached the target last
+    ? says 'last'
+five seeds
+    | median of {runs} => median of 5
+    ? says '5 seeds'
+lost for arrived
+    | f"{way} in {runs - n} of {runs} runs" => f"{way} in {n} of {runs} runs"
+    ? has another number for
 # Whatever the data are.
 typed
     | return said => said[3] += " Asynchronous training was 2.37 times as quick."; return said
@@ -350,6 +372,8 @@ EXERCISE = Exercise(
         Mistake("the best single end", _begins_with(2, min, "the best single run at the end")),
         Mistake("another one ended best", best),
         Mistake("lost runs are not told", lost),
+        Mistake("another number of runs", of_others),
+        Mistake("the contrary", turned),
         Mistake("numbers of no run", stray),
         Mistake("a number is missing", missing),
     ),

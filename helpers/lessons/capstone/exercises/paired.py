@@ -24,8 +24,8 @@ Four = tuple[float, float, float, float]
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: five seeds whose seconds scatter more than the ways differ, errors, two seeds,
-    twelve, one way twice, lists of different length, one pair, a run that never arrived; else
-    others."""
+    twelve, one way twice, equal differences, lists of different length, one pair and none, runs of
+    one or of both that never arrived; else others."""
     random = rng(seed, "18.4")
 
     def some(n: int, level: float, spread: float, gain: float, noise: float) -> Pair:
@@ -43,10 +43,19 @@ def cases(seed: int) -> list[Case]:
         ("With four and five seeds", (some(4, 9, 1, 0, 1)[0], some(5, 9, 1, 0, 1)[0])),
         ("With one seed", ([4.5], [6.5])),
     ]
-    lost = some(5, 60, 15, -6, 3)
-    lost[1][int(random.integers(0, 5))] = math.inf
+    (a, b), at = some(5, 60, 15, -6, 3), int(random.integers(0, 5))
+    lost, longer = ([*x[:at], math.inf, *x[at + 1 :]] for x in (a, b)), some(5, 9, 1, 0, 1)
+    first, second = lost
+    kinds += [
+        ("With a run that never arrived", (a, second)),
+        ("With a run of a that never arrived", (first, b)),
+        ("With a seed on which neither arrived", (first, second)),
+        ("With five and four seeds", (longer[0], longer[1][:4])),
+        ("With no seed", ([], [])),
+        ("With differences that are all equal", ([4.5, 6.25, 5.0], [7.0, 8.75, 7.5])),
+    ]
     made = []
-    for name, (a, b) in [*kinds, ("With a run that never arrived", lost)]:
+    for name, (a, b) in kinds:
         facts: dict[str, Any] = {"want": "ValueError"}
         with suppress(ValueError):
             facts = {"want": list(reference(a, b)), "apart": list(unpaired(a, b))}
@@ -71,7 +80,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
 
 def _first_wrong(four: Sequence[float], want: Sequence[float]) -> tuple[str, str, str] | None:
     """The first of the four numbers that is not right: its name, itself, and the right one."""
-    for name, got, should in zip(NAMES, four, want, strict=True):
+    for name, got, should in zip(NAMES, four, want, strict=False):
         if not abs(got - should) <= 1e-6 * max(abs(should), 1e-3):
             return name, *told_apart(got, should)
     return None
@@ -81,14 +90,44 @@ def not_refused(case: Case, seen: Observation) -> str | None:
     """Numbers where there can be none."""
     if case.facts["want"] != "ValueError" or seen.values[0] == "ValueError":
         return None
-    why = {
-        "With one seed": "one difference says nothing of how much differences scatter",
-        "With a run that never arrived": "infinity less a number is no mean of anything, and to "
-        "leave the pair out would leave out what speaks against that way",
-    }.get(case.name, "which seed belongs to which is lost")
+    why = "which seed belongs to which is lost"
+    if "arrived" in case.name:
+        why = (
+            "infinity less a number is no mean of anything, and to leave the pair out would leave "
+            "out what speaks against that way"
+        )
+    elif case.name in ("With one seed", "With no seed"):
+        why = "one difference, or none, says nothing of how much differences scatter"
     if seen.values[0] == "without a sentence":
         return "your ValueError says nothing. Give it a sentence that says why."
     return f"you gave {describe(seen.values[0])}; {why}. Raise ValueError with a sentence."
+
+
+def normal(case: Case, seen: Observation) -> str | None:
+    """The interval of many runs, whatever p is."""
+    a, b = case.args[0]
+    four = None if case.options["refuses"] else _four(seen.values[0])
+    error = statistics.stdev(y - x for x, y in zip(a, b, strict=True)) / math.sqrt(len(a))
+    reach = (four[2] - four[1]) / 2 / error if four and error else 0.0
+    if not 1.9599 < reach < 1.9601:
+        return None
+    return (
+        f"your interval is 1.96 standard errors to each side, which hold for many runs. With "
+        f"{len(a)}, their spread is known badly itself: Student's t with n − 1 degrees of freedom."
+    )
+
+
+def above_one(case: Case, seen: Observation) -> str | None:
+    """The larger side, twice."""
+    four, want = _four(seen.values[0]), case.facts["want"]
+    if case.options["refuses"] or not four or not math.isclose(four[3], 2 - want[3], rel_tol=1e-6):
+        return None
+    if four[3] <= 1 or _first_wrong(four[:3], want[:3]):
+        return None
+    return (
+        f"your p is {four[3]:.5g}, and no probability is above 1: that is the larger side, twice. "
+        "Asked for is what lies beyond the *absolute* value, on both sides."
+    )
 
 
 def _four(value: Any) -> list[float] | None:
@@ -133,7 +172,7 @@ def student(mean: float, error: float, degrees: float) -> Four:
     from scipy.stats import t  # type: ignore[import-untyped]
 
     reach = float(t.ppf(0.975, degrees)) * error
-    p = 2 * float(t.sf(abs(mean) / error, degrees)) if error else 1.0
+    p = 2 * float(t.sf(abs(mean) / error, degrees)) if error else float(mean == 0)
     return mean, mean - reach, mean + reach, p
 
 
@@ -206,6 +245,16 @@ medians
         => statistics.median(b) - statistics.median(a), *reference(a, b)[1:]
     {told}: that is the difference of the medians. Asked for is the mean of the differences, whose
     interval it has to lie in.
+the normal distribution for p
+    | 2 * float(t.sf(abs(mean) / error, degrees)) => math.erfc(abs(mean) / error / math.sqrt(2))
+    {told}: that is the p of many runs, by the normal distribution. With {n}, it is Student's t with
+    n − 1 degrees of freedom.
+equal ones are never told apart
+    | float(mean == 0) => 1.0
+    {told}: where every seed says the same, and it is not 0, nothing is left to chance: p is 0.
+equal ones are always told apart
+    | float(mean == 0) => 0.0
+    {told}: where nothing differs, nothing speaks for a difference: p is 1.
 1 − p
     | mean + reach, p => mean + reach, 1 - p
     {told}: you give 1 − p. p is how likely so large a difference is where there is none.
@@ -213,6 +262,13 @@ t for p
     | student(mean, error, len(d) - 1) => *reference(a, b)[:3], mean / error if error else 0.0
     {told}: your last number is t itself. p is how likely it is that |t| is as large where there is
     no difference.
+without an absolute value
+    | abs(mean) / error => mean / error
+    ? no probability is above 1
+1.96, and its p
+    | t.ppf(0.975, degrees) => 1.959963984540054
+    | 2 * float(t.sf(abs(mean) / error, degrees)) => math.erfc(abs(mean) / error / math.sqrt(2))
+    ? 1.96 standard errors to each side
 leaves pairs out
     | reference(a, b) => a, b = zip(*(p for p in zip(a, b, strict=True) if max(p) < math.inf));
         reference(a, b)
@@ -222,7 +278,7 @@ cuts the longer list
     ? which seed belongs to which
 one pair
     | reference(a, b) => if len(a) == len(b) == 1: return (b[0] - a[0],) * 3 + (1.0,)
-    ? one difference says nothing
+    ? one difference, or none, says nothing
 """
 
 EXERCISE = Exercise(
@@ -240,7 +296,11 @@ EXERCISE = Exercise(
     claim=claim,
     numbers=numbers,
     compared=compared,
-    mistakes=(Mistake("does not refuse", not_refused),),
+    mistakes=(
+        Mistake("does not refuse", not_refused),
+        Mistake("1.96 in the interval", normal),
+        Mistake("the larger side", above_one),
+    ),
     praise=praise,
     reference=reference,
     wrong=wrong_answers("18.4", WRONG, (compare, unpaired, student)),

@@ -53,7 +53,8 @@ def compared(case: Case, seen: Observation) -> Any:
         given = said.get(setting)
         known = type(given) is dict
         answers = map(given.get, QUESTIONS) if known else ()
-        found.append([None if each is None else each in WAYS for each in answers])
+        kinds = [each in WAYS if type(each) is str else type(each).__name__ for each in answers]
+        found.append(kinds)
         found.append(type(given).__name__)
     return found or type(said).__name__
 

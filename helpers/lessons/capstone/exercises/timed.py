@@ -25,16 +25,19 @@ def cases(seed: int) -> list[Case]:
     diverges. Other seeds: others of these kinds."""
     random = rng(seed, "18.2")
     t = target = 12.0 if not seed else float(random.integers(8, 20))
-    over = [-0.5, 5.5, 2.5, 0.5, -3.5, -1.0, -2.0, 0.6]
+    # Means of two, of three and of four looks are there at another look each.
+    over = [-0.5, 9.0, 3.0, -3.1, 3.0, 2.0, 1.5, -4.0, -1.0, -2.0, 0.6]
     lucky = [78.0, 41.0, 24.0, *(t + each for each in over)]
-    never = [70, t + 9, t + 1, t - 1, t + 4, t + 3, t + 2]
+    never = [70, t + 9, t + 2, t - 1, t + 0.5, t + 0.8, t + 2]
+    third = [t - 1, t, t - 2, t - 3, t - 1, t + 5]
+    diverges = [50, t + 3, t - 4, t + 4, math.nan, math.nan]
     kinds = (
         ("With a slow start, long looks and a lucky one", lucky, 2.5, True),
         ("With three looks whose mean is the target", [60, 30, t + 2, t, t - 2, t - 3], 0.0, False),
-        ("With the target reached at the third look", [t - 1, t, t - 2, t - 3], 1.25, True),
+        ("With the target reached at the third look", third, 1.25, True),
         ("With a run that never arrives", never, 0.5, True),
         ("With a run that gets worse again", [70, t - 2, t - 1, t - 1, t + 6, t + 7], 0.75, False),
-        ("With a run that diverges", [50, t + 3, t - 4, math.nan, math.nan, math.nan], 0.25, True),
+        ("With a run that diverges", diverges, 0.25, True),
     )
     made = []
     for name, errors, began, slow in kinds:
@@ -133,9 +136,21 @@ a mean of fewer
     | number >= LOOKS and sum(errors[number - LOOKS : number]) / LOOKS
         => sum(three := errors[:number][-LOOKS:]) / len(three)
     {told}: you took the mean of fewer looks than three. There has to be a look and two before it.
+a mean of two at the second look
+    | number >= LOOKS and sum(errors[number - LOOKS : number]) / LOOKS
+        => number > 1 and sum(three := errors[:number][-LOOKS:]) / len(three)
+    ! a mean of fewer
+means of two
+    | number >= LOOKS and sum(errors[number - LOOKS : number]) / LOOKS
+        => number > 1 and sum(errors[number - 2 : number]) / 2
+    {told}: that is the first look at which the mean of two is at or below {target} %. Three are
+    asked for: this look and the two before it.
+from the fourth look on
+    | number >= LOOKS => number > LOOKS
+    {told}: you compare from the fourth look on. The third has two before it, and counts.
 one lucky look
     | number >= LOOKS and sum(errors[number - LOOKS : number]) / LOOKS => errors[number - 1]
-    {told}: you took the first look at or below {target} %. One look may be lucky; the mean of three
+    {told}: that is the first look at or below {target} %. One look may be lucky; the mean of three
     has to be there.
 from the start of the processes
     | at - began - stood_still => at - stood_still
@@ -178,8 +193,9 @@ only where it ends there
     it ends is the second number.
 the mean of all looks
     | sum(errors[number - LOOKS : number]) / LOOKS => sum(errors[:number]) / number
-    {told}: you took the mean of all looks so far, in which the bad beginning never ends. Three are
-    asked for: this one and the two before it.
+    {told}: what you compare never comes down to the target. Asked for is the mean of three looks,
+    this one and the two before it; a mean of all so far holds the bad beginning as well. Errors and
+    target are both in %.
 the last time it was reached
     | break => pass
     {told}: that is the last look at which the mean was at or below {target} %. The first counts.

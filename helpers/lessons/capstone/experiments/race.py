@@ -78,7 +78,7 @@ def search(
             kept.append((rate, seed, written(seconds), end))
             return seconds, end
 
-        found[way] = best_rate(result_of, SEARCHED, TUNING_SEEDS, BUDGET)
+        found[way] = best_rate(result_of, list(SEARCHED), list(TUNING_SEEDS), BUDGET)
         book.add("search", setting=setting.name, way=way, rate=found[way], trainings=trainings)
     return found | {WAYS[-1]: found[WAYS[0]]}
 
@@ -105,7 +105,7 @@ def race(
 
         def trains(way: str = way, seed: int = seed, runs: list[Run] = runs) -> Run:
             runs.append(train(way, setting, rates[way], seed))
-            return runs[-1]
+            return runs[-1]._replace(looks=list(runs[-1].looks))  # whoever changes that, has it
 
         seconds, end = timed(trains, TARGET)
         looks = [[round(x, 6) for x in look] for look in runs[-1].looks]
