@@ -251,8 +251,8 @@ def compared(
             if run.kind != "AssertionError":
                 kind = run.said.partition(" raised ")[2].partition(":")[0]  # of a rank
                 return f"broke off inside, {kind or run.kind}"
-            seen = None if run.more else alarmed(case, run)
-            return seen or f"alarm, {case.facts['hangs on']}"
+            why_not = None if run.more else alarmed(case, run)
+            return why_not or f"alarm, {case.facts['hangs on']}"
         if run.more:  # what was seen in the others nobody knows
             return "many calls"
         if why := shown(case, run):
