@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import mean
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,7 +28,8 @@ def test_curves_say_where_they_go(said: Any) -> None:
 
 
 def test_a_race_says_who_wrote_over_whom(said: Any) -> None:
-    after_the_step, _, _ = under_test.pieces("15.4", counts.FAULTY, counts.CODE)[1]
+    longer = counts.FAULTY.replace("0.001", "0.01")  # a hundredth of a second between
+    after_the_step, _, _ = under_test.pieces("15.4", longer, counts.CODE)[1]
     found = races.search(after_the_step, steps=(3, 3))
     view.show_race(found, races.run(after_the_step, found.seconds))
     _, caption, alt = said[-1]
@@ -78,3 +80,14 @@ def test_the_widget_counts_what_the_formula_says(knobs: tuple[Any, ...]) -> None
     left, right = actors_knobs.picture(*knobs).axes
     assert f"{mean(late):.1f}" in left.get_title()
     assert right.lines[1].get_ydata()[0] == rate
+
+
+def test_two_that_are_as_quick_are_said_to_be() -> None:
+    made = {
+        way: SimpleNamespace(steps_per_second=rate, updates=(500, 501))
+        for way, rate in (("lock-free", 41191.0), ("locked", 41305.0))
+    }
+    assert "both were as quick, to the hundredth" in view.shared_words(made, 50.0, 90.0)
+    made["locked"].steps_per_second = 50000.0
+    words = view.shared_words(made, 50.0, 90.0)
+    assert "locked was quicker, 1.21 times as quick as lock-free" in words

@@ -85,7 +85,7 @@ def test_what_is_overwritten_is_what_was_lost() -> None:
         assert write.value == read.value + 1
 
 
-@pytest.mark.parametrize("count", [code for code, *_ in SOUND])
+@pytest.mark.parametrize("count", [code for code, words, _ in SOUND if "are sent" not in words])
 def test_nothing_is_found_in_sound_code(count: Callable[..., Any]) -> None:
     with pytest.raises(LookupError, match="In 6 runs of 2 ranks no step was lost"):
         races.search(count, seeds=range(6))

@@ -2,7 +2,7 @@
 
 `test_counts(count)`: fails where steps get lost. The claim: in every run it fails on code in which
 another rank may come between reading and writing, and passes on code in which none can, however
-long that takes. The file is long because it holds fourteen pieces of code to run tests on.
+long that takes. The file is long because it holds eighteen pieces of code to run tests on.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Counting:
         return _counting, (id(self), self.text)
 
     def __call__(self, comm: Any, seconds: Any) -> Any:
-        mine = Counted(comm.size, [len(row) for row in seconds], [])
+        mine = Counted(comm.size, [len(row) for row in seconds[: comm.size]], [])
         if not self.notes:
             self.notes.append(mine)
         try:
@@ -135,11 +135,18 @@ def in_turns(comm: Any, seconds: Any) -> int:
 FAULTY = """
 reads before the step and writes after it
     | comm.compute(each) before = int(counter[0]) => before = int(counter[0]); comm.compute(each)
-reads and writes after the step, with 10 ms between
-    | counter[0] = => comm.compute(0.01); counter[0] =
+reads and writes after the step, with 1 ms between
+    | counter[0] = => comm.compute(0.001); counter[0] =
 finds the lock open, and closes it 1 ms later
     = spin_lock
     | lock[0] = 1 => comm.compute(0.001); lock[0] = 1
+adds two steps at a time, with 1 ms between
+    | for each in seconds[comm.rank]:
+        => for two in [seconds[comm.rank][i : i + 2] for i in range(0, len(seconds[comm.rank]), 2)]:
+    | comm.compute(each) => comm.compute(sum(two))
+    | counter[0] = before + 1 => comm.compute(0.001); counter[0] = before + len(two)
+takes a while to write the first count alone
+    | counter[0] = => before or comm.compute(0.01); counter[0] =
 """
 HIDDEN_FAULTY = """
 each rank locks a lock of its own
@@ -149,7 +156,9 @@ adds two steps at a time, unlocked
     | for each in seconds[comm.rank]:
         => for two in [seconds[comm.rank][i : i + 2] for i in range(0, len(seconds[comm.rank]), 2)]:
     | comm.compute(each) => comm.compute(sum(two))
-    | counter[0] = before + 1 => comm.compute(0.01); counter[0] = before + len(two)
+    | counter[0] = before + 1 => comm.compute(0.001); counter[0] = before + len(two)
+takes a while to write every third count
+    | counter[0] = => before % 3 or comm.compute(0.01); counter[0] =
 reads once and goes on counting alone
     | before = int(counter[0]) => before += 1
     | counter = comm.shared((1,))[0] => counter = comm.shared((1,))[0]; before = int(counter[0])
@@ -169,14 +178,21 @@ each rank has a counter of its own
     | counter = comm.shared((1,))[0] => counters = comm.shared((1,)); counter = counters[comm.rank]
     | comm.compute(each) before = int(counter[0]) => before = int(counter[0]); comm.compute(each)
     | return int(counter[0]) => return int(sum(int(one[0]) for one in counters))
-"""
-HIDDEN_SOUND = """
 counts are sent to rank 0, and the sum comes back
     | counter = comm.shared((1,))[0] => taken = torch.zeros(1)
     | before = int(counter[0]) counter[0] = before + 1 => taken += 1
     | comm.barrier() => if comm.rank: comm.send(taken, 0); return int(comm.recv(0))
     | return int(counter[0]) => taken += sum(comm.recv(other) for other in range(1, comm.size));
         [comm.send(taken, other) for other in range(1, comm.size)]; return int(taken)
+    ! waits
+"""
+HIDDEN_SOUND = """
+counts are sent to the last rank, and the sum comes back
+    | counter = comm.shared((1,))[0] => taken, last = torch.zeros(1), comm.size - 1
+    | before = int(counter[0]) counter[0] = before + 1 => taken += 1
+    | comm.barrier() => if comm.rank < last: comm.send(taken, last); return int(comm.recv(last))
+    | return int(counter[0]) => taken += sum(comm.recv(other) for other in range(last));
+        [comm.send(taken, other) for other in range(last)]; return int(taken)
     ! waits
 one rank at a time takes a step
     = spin_lock
@@ -194,7 +210,7 @@ CODE = (at_once, spin_lock, in_turns)
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: three faults and three sound pieces; else four others of each, in another order."""
+    """Seed 0: five faults and four sound pieces; else five and four others, in another order."""
     tables = FAULTY, SOUND, HIDDEN_FAULTY, HIDDEN_SOUND
     return under_test.cases_of("15.4", seed, tables, CODE, runs=2)
 
@@ -205,7 +221,7 @@ def _all_counted(call: Counted) -> bool:
 
 def _not_shown(case: Case, run: under_test.Run) -> str | None:
     """Why no step was lost, though the code is faulty."""
-    if all(call.ranks < 2 for call in run.calls):
+    if all(sum(steps > 0 for steps in call.steps) < 2 for call in run.calls):
         return "one rank"
     return "no step lost" if all(map(_all_counted, run.calls)) else None
 
@@ -213,8 +229,9 @@ def _not_shown(case: Case, run: under_test.Run) -> str | None:
 def told(case: Case, run: under_test.Run) -> dict[str, Any]:
     """What the hints name: what was counted, in the run of ranks that tells most."""
     call = next((each for each in run.calls if not _all_counted(each)), run.calls[-1])
+    lists = listing(dict.fromkeys(str([gave for _, gave in sorted(c.gave)]) for c in run.calls))
     steps, gave = sum(call.steps), listing(dict.fromkeys(gave for _, gave in call.gave))
-    return {"steps": steps, "ranks": call.ranks, "gave": gave, "wanted": [steps] * call.ranks}
+    return {"steps": steps, "ranks": call.ranks, "gave": gave, "lists": lists}
 
 
 def reference(count: Any) -> None:
@@ -251,17 +268,17 @@ real processes
 one rank
     | [[1.0] * 3] * 3, ranks=3 => [[1.0] * 5], ranks=1
     | [9, 9, 9] => [5]
-    your test ran it on one rank, which nobody can come in between. Give it two or more:
+    in your test one rank at most takes steps, and nobody comes in between. Give it two or more:
     `helpers.run(count, seconds, ranks=3, engine="virtual")`.
 hopes for luck
     | [[1.0] * 3] * 3 => [[1.0, 1.3, 0.9], [1.13, 0.71, 1.2], [0.85, 1.7, 0.6]]
     with the ranks and seconds of your test no step was lost: all {steps} were counted, and there
     was nothing to see. What lies between reading and writing may take 1 ms alone. Let several ranks
-    come there at the same moment: give all steps the same length.
+    come there at the same moment: give all steps of all ranks the same length.
 compares the ranks
     | list(counted) == [9, 9, 9] => len(set(counted)) == 1
     {ranks} ranks took {steps} steps, {gave} were counted, and your test passed. You know how many
-    steps you asked for, over all ranks: compare with that.
+    steps you asked for, over all ranks: compare with that. {no}
 returns its verdict
     | assert => return
     ! returned
@@ -270,12 +287,16 @@ swallows its own error
     ! swallowed
 asks for a time
     | == [9, 9, 9] => == [9, 9, 9]; assert max(counted.stats.seconds) < 3.001
-    all {steps} steps were counted ({gave}), and your test failed{at} ({said}). Ask for nothing but
-    the count: sound code may wait for a lock, or send messages, and takes longer then.
+    all steps were counted ({lists}), and your test failed{at} ({said}). Ask for nothing but the
+    count: sound code may wait for a lock or send messages, and take longer for that.
+asks for silence
+    | == [9, 9, 9] => == [9, 9, 9]; assert not any(counted.stats.bytes)
+    ! asks for a time
 asks for each rank's own steps
     | [9, 9, 9] => [3, 3, 3]
-    all {steps} steps were counted, and your test failed{at} ({said}). `helpers.run` gives a list,
-    with the count of all ranks' steps for each rank: {wanted}. Compare with that.
+    all steps were counted, and your test failed{at} ({said}). `helpers.run` gives a list, with the
+    count of all ranks' steps for each rank; with the steps of your test that was {lists}. An
+    `assert` names what holds of such a list in sound code.
 too few rows
     | [[1.0] * 3] * 3 => [[1.0] * 3]
     your test broke off{at} ({said}). `seconds` has a row for each rank, and a number for each of

@@ -68,7 +68,7 @@ def cases(seed: int) -> list[Case]:
     digits = 4 if seed else 2  # a hidden number is none that is shown
     for number, (shape, barred) in enumerate(shapes):
         logits = np.round(random.uniform(-1.5, 1.5, shape), digits)
-        logits -= 30.0 * (number == 2)  # which is the same policy
+        logits -= 300.0 * (number == 2)  # which is the same policy
         actions = np.empty(shape[:-1], dtype=np.int64)
         for at in np.ndindex(*shape[:-1]):
             order = random.permutation(shape[-1])
@@ -80,7 +80,10 @@ def cases(seed: int) -> list[Case]:
         args = ((logits, values, actions, targets, advantages),)
         name = f"With {count(int(actions.size), 'step')} of {shape[-1]} actions"
         name += f", of which {barred} may not be taken" if barred else ""
-        name += ", with logits of about −30" if number == 2 else ""
+        name += ", with logits of about −300" if number == 2 else ""
+        if number == 3:
+            logits[0, 0, actions[0, 0]] -= 30.0
+            name += ", one of them all but impossible"
         facts = losses_there_and_back(reference, Case(name, args)).values[0]
         made.append(Case(name, args, facts=facts))
     return made
@@ -98,7 +101,7 @@ def fault(case: Case, seen: Observation) -> tuple[str, str]:
             return "form", words.replace("-", "−")
         if not is_array(mine, ()):
             return "form", f"the {loss} loss is {describe(mine)}; it should be a single number"
-        if not close(mine, right, 1e-6):
+        if not close(mine, right):
             one, other = told_apart(float(mine), float(right))
             one = "not a number (NaN)" if np.isnan(mine) else one
             return "values", f"the {name} is {one} and should be {other}".replace("-", "−")
@@ -215,6 +218,10 @@ the entropy's sign
     | entropy=- => entropy=
     {fault}: the sign. An entropy is never below 0: −Σ π·log π, since logarithms of probabilities
     are negative. That it is to stay large is said where the losses are added up.
+a small number in the logarithm
+    | torch.log_softmax(logits, dim=-1) => (torch.softmax(logits, dim=-1) + 1e-8).log()
+    {fault}: a small number was added to the probabilities, and it counts where one is smaller yet.
+    `torch.log_softmax(logits, dim=-1)` needs none.
 sums
     | .mean() *=> .sum()
     {fault}: that is the sum over all steps. Take the mean, or the size of a step would hang on how

@@ -1,8 +1,8 @@
-"""Exercise 15.1, n-step returns: what each step was worth, from the last to the first.
+"""Exercise 15.1, n-step returns: what each step was worth.
 
 `n_step_returns(rewards, discounts, bootstrap)`. The claim: R_t = r_t + γ_t·R_{t+1}, with the
-bootstrap behind the last step, for each game of its own; nothing given is written into. Source:
-Mnih et al. (2016), algorithm S3.
+bootstrap behind the last step, for each game of its own, of the rewards' type; nothing given is
+written into. Source: Mnih et al. (2016), algorithm S3.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,7 +63,9 @@ def fault(case: Case, seen: Observation) -> str:
     if not is_array(got, want.shape):
         return f"you returned {describe(got)}; wanted is a tensor of shape {want.shape}"
     if close(got, want):
-        return ""
+        types = f"are {got.dtype} where the rewards are {want.dtype}"
+        how = "`torch.empty_like(rewards)` takes their type"
+        return "" if got.dtype == want.dtype else f"the numbers are right, but {types}: {how}"
     place, words = first_off(got, want, 1e-5)
     brought, factor = (f"{given[place]:g}" for given in case.args[0][:2])
     told = f"it brought {brought} and its discount is {factor}"
@@ -138,6 +140,18 @@ the next step's discount
         => discounts = torch.cat([discounts[1:], discounts[-1:]])
     {fault}. The discount of the step after it was taken. γ_t belongs to step t: it says what
     becomes of all that follows it, and is 0 where step t itself ended the episode.
+the next step's discount, none for the bootstrap
+    | checked(rewards, discounts, bootstrap)
+        => discounts = torch.cat([discounts[1:], torch.ones_like(discounts[-1:])])
+    ! the next step's discount
+the next step's discount, and no bootstrap
+    | checked(rewards, discounts, bootstrap)
+        => discounts = torch.cat([discounts[1:], torch.zeros_like(discounts[-1:])])
+    ! the next step's discount
+the bootstrap in the last row
+    | discounts[step] * after => discounts[step] * after if step < len(rewards) - 1 else bootstrap
+    {fault}. The bootstrap stands in the last row. It is what comes after the last step, which has a
+    reward and a discount of its own: begin with `after = bootstrap`, and go through all rows.
 in reverse order
     | return returns => return returns.flip(0)
     {fault}. The numbers are right and stand in reverse: the first row is the last step's. Turn the

@@ -82,6 +82,11 @@ a `discount` above 0.99 is ignored
     | *= discount => *= min(discount, 0.99)
 each step is discounted twice
     | *= discount => *= discount * discount
+a `discount` of 1 counts as 0.999
+    | *= discount => *= min(discount, 0.999)
+at least one step is played
+    | range(steps) => range(max(steps, 1))
+    ! steps
 a `discount` below 0.1 counts as 0.1
     | *= discount => *= max(discount, 0.1)
 """
@@ -101,11 +106,11 @@ a `discount` of 0 counts as 1
 `steps` is ignored above 20
     | range(steps) => range(min(steps, 20))
     ! steps
-at least one step is played
-    | range(steps) => range(max(steps, 1))
+`steps` of 0 count as 1
+    | range(steps) => range(steps or 1)
     ! steps
-a `discount` of 1 counts as 0.999
-    | *= discount => *= min(discount, 0.999)
+a `discount` above 0.998 counts as 0.998
+    | *= discount => *= min(discount, 0.998)
 the root of `discount` is taken
     | *= discount => *= discount**0.5
 a `discount` below 0.15 counts as 0.15
@@ -144,7 +149,7 @@ in two halves
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: eight faults and three sound pieces; else others, in another order."""
+    """Seed 0: ten faults and three sound pieces; else others, in another order."""
     tables = FAULTY, SOUND, HIDDEN_FAULTY, HIDDEN_SOUND
     return under_test.cases_of("15.5", seed, tables, [in_a_loop])
 
@@ -180,11 +185,13 @@ def _not_shown(case: Case, run: under_test.Run) -> str | None:
 
 
 def _is_near(call: Rolled) -> bool:
-    """Whether a result is wrong, and by less than a half, though as much was played as asked for.
+    """Whether a result is wrong, and by less than a half or a fifth, though as much was played as
+    asked for.
 
     What is that near can hide behind a tolerance.
     """
-    near = _off(call) > 1e-4 and abs(call.results[0] - _right(call)) < 0.5
+    off = _off(call)
+    near = off > 1e-4 and (off < 0.2 or abs(call.results[0] - _right(call)) < 0.5)
     return near and len(call.rewards) == call.steps
 
 
@@ -198,9 +205,9 @@ def _weighs_little(call: Rolled) -> bool:
 
 def _alarmed(case: Case, run: under_test.Run) -> str | None:
     """Why a test may fail on sound code."""
-    pairs = list(pairwise(call.rewards for call in run.calls if call.rewards))
-    # Each call's rewards begin behind those of the call before, as one iterator's do.
-    if pairs and all(later[0] > before[-1] for before, later in pairs):
+    # Each call's rewards begin behind those of the call before, as a growing iterator's do.
+    rewards = [reward for call in run.calls for reward in call.rewards]
+    if all(before < after for before, after in pairwise(rewards)) and run.calls[:-1]:
         return "goes on"
     last = run.calls[-1]
     exact = last.results and last.results[0] != _right(last)
@@ -212,7 +219,8 @@ def told(case: Case, run: under_test.Run) -> dict[str, Any]:
     name, calls = case.facts["hangs on"] or "discount", run.calls
     off = [call for call in calls if not _is_right(call, 1e-12)]
     light = [call for call in off if _weighs_little(call) and call.discount]
-    call = [*light, *off, calls[-1]][0]
+    heavy = [call for call in off if not _weighs_little(call)]
+    call = [*heavy, *light, *off, calls[-1]][0]
     result, want = call.results[0] if call.results else None, _right(call)
     gave = (short(result), short(want)) if result in (None, want) else told_apart(result, want)
     return {
@@ -288,11 +296,15 @@ what weighs nothing
     rollout(play, {call}) played {played} steps, and your test passed: with discount {discount} what
     comes after step {least} weighs less than your tolerance, so the result is right to that. Put
     discount 1 with steps above 20, or count how often it plays.
+a first step that brings nothing
+    | 1.5 * (1 + step) => 1.5 * step
+    rollout(play, {call}) played other steps than it was asked for, and your test passed: what they
+    bring is 0. Let every step bring something, the first one, too.
 allows for much
     | (0, 3, 20, 30) => (0, 3, 30)
     | (0.0, 0.5, 0.99, 1.0) => (0.0, 0.5, 1.0)
     | 1.5 * (1 + step) => 1.0 + step
-    | <= 1e-4 * (1 + abs(want)) => <= 0.5
+    | <= 1e-4 * (1 + abs(want)) => <= 0.5 + 0.05 * abs(want)
     rollout(play, {call}) gave {gave} where {want} was right, and your test passed. Rounding is far
     smaller: allow for one part in ten thousand, `1e-4 * (1 + abs(want))`, and compare with what
     should come out.
@@ -301,7 +313,10 @@ counts the steps alone
     | 1.5 * (1 + step) => 1.0
     | abs(found - want) <= 1e-4 * (1 + abs(want)) => len(list(left)) == 50 - steps
     rollout(play, {call}) played {played} steps and gave {gave}; it should give {want}. Your test
-    passed: look at both, how often it played and what came of it.
+    passed: look at both, how often it played and what came of it. {no}
+looks, and says nothing
+    | assert all(near) => all(near) or str(near)
+    ! counts the steps alone
 returns its verdict
     | assert => return
     ! returned

@@ -125,10 +125,11 @@ each target is its worker
 each target holds its worker; joined from the last to the first
     | target=worker => target=lambda worker=worker: worker()
     | in threads => in reversed(threads)
-each thread gets its worker's number by `args`, and a name
+each thread gets its worker's number by `args`, a name and `daemon`
     | for worker in workers => for number in range(len(workers))
     | target=worker
-        => target=lambda number: workers[number](), args=(number,), name=f"worker {number}"
+        => target=lambda number: workers[number](), args=(number,), name=f"worker {number}",
+        daemon=True
 """
 HIDDEN_SOUND = """
 a function makes each target; started from the last to the first
@@ -269,12 +270,11 @@ does not wait in join
     `super().join(timeout)`.
 asks who, and not how often
     | sorted(ran) == [0, 1, 2] => set(ran) == {0, 1, 2}
-    {who}, and your test passed. In a set it makes no difference how often somebody ran: compare
-    `sorted(ran)`.
+    the fault showed: {who}. Your test passed. Sound code runs each worker exactly once: look at who
+    ran and at how often, as in `sorted(ran)`. {no}
 counts, and does not ask who
     | sorted(ran) == [0, 1, 2] => len(ran) == 3
-    the fault showed: {who}. Your test passed. Sound code runs each worker exactly once: assert
-    that, by who ran and not by how many.
+    ! asks who, and not how often
 returns its verdict
     | assert sorted(ran) == [0, 1, 2], f"These workers ran: {ran}."
         => return sorted(ran) == [0, 1, 2]
@@ -311,7 +311,8 @@ a thread that takes a target alone
     | def join(self, timeout: float | None = None) -> None: super().start() super().join(timeout)
         => def start(self): pass
     your test broke off{at} ({said}). What is handed in as `thread` is called as `threading.Thread`
-    is, perhaps with `args` or a `name`: make it a subclass of that, and these come for free.
+    is, perhaps with `args`, a `name` or `daemon`: make it a subclass of that, and these come for
+    free.
 """
 
 EXERCISE = Exercise(

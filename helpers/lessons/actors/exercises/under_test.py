@@ -26,7 +26,7 @@ Code = Callable[..., Any]
 Notes = list[Any]  # a NamedTuple of the exercise's for each time that the test called the code
 Watch = Callable[[str, Notes], Code]
 FILE = "<code under test>"
-_FEW = 20  # calls that are told of
+_FEW = 400  # calls that are told of
 _STILL = 3  # so many looks in a row at which all threads are asleep, and one does not end any more
 
 
@@ -52,6 +52,7 @@ class Run(NamedTuple):
     inside: bool  # whether the exception came through the code
     place: tuple[str, int] | None  # the file and the line of the test at which it was, if known
     patient: bool  # whether threads were given a moment at their start
+    more: bool  # whether there were more calls than are told of
     calls: list[Any]  # the notes
 
 
@@ -92,7 +93,7 @@ def observed(
         others = [each for each in faults if not isinstance(each, AssertionError)]
         elsewhere, away = len(others) < len(faults), getattr(code, "away", False)
         ended = f"{type(others[0]).__name__}: {others[0]}"[:200] if others else ""
-        how = (swallowed, elsewhere, ended, away, inner, where, waits)
+        how = (swallowed, elsewhere, ended, away, inner, where, waits, len(notes) > _FEW)
         found.append(Run(bool(kind), kind, said, returned, *how, notes[:_FEW]))
     return Observation(values=[plain(found)])
 
@@ -179,6 +180,7 @@ def cases_of(
         random = rng(seed, number)
         kinds = [[kind[at] for at in random.permutation(len(kind))] for kind in kinds]
     faulty, sound = kinds
+    sound = sorted(sound, key=lambda piece: bool(piece[2]))  # first what hints hang on least
     made = []
     for piece in (sound[0], *faulty, *sound[1:]):
         (code, words, hangs_on), fault = piece, piece in faulty
@@ -249,7 +251,10 @@ def compared(
             if run.kind != "AssertionError":
                 kind = run.said.partition(" raised ")[2].partition(":")[0]  # of a rank
                 return f"broke off inside, {kind or run.kind}"
-            return alarmed(case, run) or f"alarm, {case.facts['hangs on']}"
+            why_not = None if run.more else alarmed(case, run)
+            return why_not or f"alarm, {case.facts['hangs on']}"
+        if run.more:  # what was seen in the others nobody knows
+            return "many calls"
         if why := shown(case, run):
             return why
         for key in ("swallowed", "elsewhere"):
@@ -270,7 +275,7 @@ def numbers(
         assert run is not None, "Nothing is said to a test that is right."
         said = f"{run.kind}: {run.said}".rstrip(": ") or "without a word"
         what = "passed" if case.facts["fault"] else "failed"
-        found = {"said": said, "returned": run.returned, "at": at(run), "what": what}
+        found = {"said": said, "returned": run.returned, "at": at(run), "what": what, "no": _NO}
         return found | told(case, run) if run.calls else found
 
     return named
@@ -305,6 +310,11 @@ def also_wrong(test: Code) -> tuple[Code, Code]:
     return breaks_off, swallows
 
 
+_NO = (
+    'Where your test looks at that already, see whether it can say no: `assert (…, "…")`, with '
+    "both in brackets, never fails, what is printed stops nobody, and an `except` keeps an "
+    "`assert` in."
+)
 SAID = {
     "never_called": "your test {what} without ever calling what it was given: only what the code "
     "does can show whether it is sound.",

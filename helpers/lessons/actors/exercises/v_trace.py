@@ -105,6 +105,9 @@ def fault(case: Case, seen: Observation) -> str:
             ratio, discount = np.exp(case.args[0][0][place]), case.args[0][2][place]
             told = f"there π/μ is {ratio:.3g} and the discount {discount:g}"
             return f"the {name} {words} ({told})".replace("-", "−")
+    for name, got, want in zip(("target", "advantage"), given, case.facts["want"], strict=True):
+        if got.dtype != want.dtype:
+            return f"the {name}s are right, but {got.dtype} where what was given is {want.dtype}"
     return ""
 
 
@@ -231,6 +234,28 @@ across an end
         => discounts = discounts.masked_fill(discounts == 0, float(discounts.max()))
     {fault}. Where an episode ends, its discount is 0, and nothing of the next episode counts:
     multiply by `discounts[t]` in the surprise, in what comes back, and in the advantage.
+from the first step on
+    | reversed(range(len(rewards))) => range(len(rewards))
+    {fault}. You went from the first step to the last. A target hangs on what comes after it: begin
+    at the last step, `for t in reversed(range(len(rewards)))`.
+begins with the bootstrap
+    | torch.zeros_like(bootstrap) => bootstrap
+    {fault}. The way back began with the bootstrap. What comes back is how far the next target lies
+    above the next value, and behind the last step both are the bootstrap: begin with 0.
+less its own value
+    | after = surprises[step] + discounts[step] * traces[step] * after
+        => after = surprises[step] + discounts[step] * traces[step] * (after + later[step]
+        - values[step])
+    {fault}. What comes back is target_{{t+1}} − V_{{t+1}}, how far the next target lies above the
+    next value; you took this step's value off it.
+the targets less the values
+    | return Corrected(targets, => return Corrected(targets - values,
+    {fault}. That is how far the target lies above the value. The target is the value and that: add
+    V_t.
+no target behind the last step
+    | torch.cat([targets[1:], bootstrap[None]]) => torch.cat([targets[1:], 0 * bootstrap[None]])
+    {fault}. The targets are right. Behind the last step the next target is the bootstrap; you took
+    0 in the advantage.
 no bootstrap
     | checked(rewards, discounts, bootstrap) => bootstrap = torch.zeros_like(bootstrap)
     {fault}. Behind the last step there is the value of the state that it led to, `bootstrap`, and

@@ -276,9 +276,12 @@ def shared_words(made: Mapping[str, Any], before: float, goal: float) -> str:
     """Under the table of lock-free and locked actors. before: what an untrained network scores."""
     speed = {way: done.steps_per_second for way, done in made.items()}
     first, second = sorted(speed, key=lambda way: speed[way], reverse=True)
+    times = f"{speed[first] / speed[second]:.2f}"
+    compared = f"{first} was quicker, {times} times as quick as {second}"
+    if times == "1.00":
+        compared = "both were as quick, to the hundredth"
     return (
         "1000 games that nobody trained on. The untrained network does not lose "
-        f"{before:.1f} % of them; the goal is {goal:g} %. In this run {first} was "
-        f"quicker, {speed[first] / speed[second]:.2f} times as quick as {second}. "
+        f"{before:.1f} % of them; the goal is {goal:g} %. In this run {compared}. "
         f"Updates beyond 1000, lock-free: {sum(made['lock-free'].updates) - 1000}."
     )

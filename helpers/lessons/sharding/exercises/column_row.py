@@ -37,16 +37,16 @@ _PLACE = {"mm": 0, "bmm": 0, "mv": 0, "dot": 0, "addmm": 1, "baddbmm": 1, "addmv
 def cases(seed: int) -> list[Case]:
     """Seed 0: 13 hidden units on 3 ranks first; then 1, 2, 5, and 5 ranks with 3 units.
 
-    Other seeds: a rank has infinity in the place of other ranks' units, so that who multiplies by
-    these gives no number.
+    In the last a rank has infinity in the place of other ranks' units, so that who multiplies by
+    these gives no number, in whatever way.
     """
     random, made = rng(seed, "14.1"), []
-    shapes = [(3, 4, 13, 3), (1, 2, 6, 2), (2, 3, 9, 4), (5, 3, 17, 3), (5, 2, 3, 1)]
+    shapes = [(3, 4, 13, 3), (1, 2, 6, 2), (2, 3, 9, 4), (5, 3, 17, 3), (5, 2, 3, 1), (2, 3, 5, 2)]
     if seed:
         shapes = [
             (n, int(random.integers(1, 5)), int(random.integers(3 * n, 6 * n)) * n + n // 2 + 1, 4)
             for n in (3, 1, 2, 5)
-        ] + [(4, 2, int(random.integers(1, 4)), 1)]
+        ] + [(4, 2, int(random.integers(1, 4)), 1), (3, 2, int(random.integers(4, 9)), 3)]
     for n, rows, hidden, width in shapes:
         sizes = [(rows, width), (hidden, width), (hidden,), (width, hidden), (width,)]
         dense = tuple(random.standard_normal(size) for size in sizes)
@@ -57,7 +57,10 @@ def cases(seed: int) -> list[Case]:
         inner = functional.gelu(functional.linear(x, up, up_bias))
         want = plain(functional.linear(inner, down, down_bias))
         facts = {"want": want, "units": units, "shares": shares}
-        args = tuple(_own(dense, *its) for its in units) if seed else (dense,) * n
+        args = (dense,) * n
+        if (n, rows, hidden, width) == shapes[-1]:
+            args = tuple(_own(dense, *its) for its in units)
+            name += ", of which each rank has its own and infinity for the others'"
         made.append(Case(name, args, n, facts=facts))
     return made
 
@@ -87,6 +90,8 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
                 f"rank {rank} returned {describe(gave)}; the dense MLP gives a tensor of shape "
                 f"{shape}."
             )
+        if not np.isfinite(gave).all():
+            yield f"rank {rank}'s result is not finite: units that are not its own took part in it."
         why = rounded([gave], [case.facts["want"]])
         why = why or ": GELU(x upᵣᵀ + up_biasᵣ) downᵣᵀ, summed, + down_bias"
         yield (

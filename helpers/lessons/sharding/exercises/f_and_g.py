@@ -34,9 +34,11 @@ LAYERS = 2
 TOLERANCE = 1e-10
 CHANGED = {
     "input": "g changed the tensor that it was given: the all-reduce works in place, so give it a "
-    "copy, `.clone(memory_format=torch.contiguous_format)`.",
+    "copy, which `.contiguous()` and `.reshape()` make at times only, and "
+    "`.clone(memory_format=torch.contiguous_format)` always.",
     "f": "f's backward changed the gradient that it was given, which autograd may hand to others "
-    "too: sum a copy, `.clone(memory_format=torch.contiguous_format)`.",
+    "too: sum a copy, which `.contiguous()` and `.reshape()` make at times only, and "
+    "`.clone(memory_format=torch.contiguous_format)` always.",
     "g": "g's backward changed the gradient that it was given, which others are handed too: it "
     "gives the gradient as it is, without a sum.",
 }
@@ -141,14 +143,14 @@ some_do_not_come = stay_away(
 
 
 def turned_copy(case: Case, seen: Observation) -> str | None:
-    """A plain copy of a transposed tensor."""
+    """A tensor with gaps or in another order, such as a plain copy of a transposed one."""
     *_, gaps = case.args[0]
     if seen.trouble != "failed" or not gaps or "lie in one row" not in seen.text:
         return None
     return (
-        f"and with a transposed one, the ring refused a copy on rank {seen.rank}: a plain "
-        "`clone()` of a transposed tensor is transposed as well. "
-        "`clone(memory_format=torch.contiguous_format)` lies in one row."
+        f"and with a transposed one, the ring refused a tensor on rank {seen.rank}, which does not "
+        "lie in one row: what `clone()`, `empty_like` or arithmetic make of a transposed tensor is "
+        "transposed as well. `clone(memory_format=torch.contiguous_format)` lies in one row."
     )
 
 
@@ -161,8 +163,8 @@ def another_form(case: Case, seen: Observation) -> str | None:
     slices = ", and slices of wider tensors too" if gaps else ""
     return (
         f"rank {seen.rank} raised {seen.kind} ({said}): f and g take tensors of any shape{slices}. "
-        "They need not know it: `x.clone(memory_format=torch.contiguous_format)` and a sum work "
-        "for all."
+        "They need not know it: neither a copy by "
+        "`x.clone(memory_format=torch.contiguous_format)` nor a sum hangs on it."
     )
 
 

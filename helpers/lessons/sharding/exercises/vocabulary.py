@@ -14,7 +14,16 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from helpers.checks.compare import close, count, listing, number, rounded, told_apart, worlds
+from helpers.checks.compare import (
+    close,
+    count,
+    is_array,
+    listing,
+    number,
+    rounded,
+    told_apart,
+    worlds,
+)
 from helpers.checks.drives.arguments import left_alone
 from helpers.checks.drives.requests import not_waited
 from helpers.checks.drives.values import tensors
@@ -144,6 +153,8 @@ def loss_shape(case: Case, seen: Observation) -> Iterator[str]:
     """A loss that is not a number."""
     for rank, value in enumerate(seen.values):
         loss, _ = returned(value)
+        if is_array(loss, case.args[rank][0].shape):
+            yield f"rank {rank}'s loss has the shape of its scores: return (loss, gradient)."
         if isinstance(loss, np.ndarray) and loss.ndim > 0:
             how = "take its `.mean()`" if loss.size > 1 else "leave the dimension out, `loss[0]`"
             yield (

@@ -7,7 +7,7 @@ from typing import Any
 
 from helpers.lessons.sharding.figures.tensor_parallel_view import PARTS, box, label
 from helpers.notebook.figures import show
-from helpers.notebook.style import BLACK, BLUE, GREY, RED, axes
+from helpers.notebook.style import BLACK, CYCLE, GREY, RED, axes
 
 CHOICES = ((1, 0, 2, 0, 0, 1), (2, 0, 0, 3, 0, 1), (3, 0, 1, 0, 2, 0), (0, 3, 1, 0, 2, 0))
 """For each rank, the expert of each of its tokens."""
@@ -60,16 +60,18 @@ def show_experts(runs: Mapping[str, tuple[Sequence[Sequence[float]], float]]) ->
 
     runs: by name, for each step the experts' shares; and the part that was dropped in the end.
     """
-    figure, panels = axes(columns=len(runs), width=7.2, height=2.9)
+    figure, panels = axes(columns=len(runs), width=7.2, height=3.3)
     for ax, (name, (steps, _)) in zip(panels, runs.items(), strict=True):
-        for line in zip(*steps, strict=True):
-            ax.plot([100 * each for each in line], color=BLUE, linewidth=1.1)
+        for expert, line in enumerate(zip(*steps, strict=True)):
+            how = {"color": CYCLE[expert % len(CYCLE)], "linestyle": "-" if expert % 2 else "--"}
+            ax.plot([100 * each for each in line], **how, linewidth=1.1, label=f"expert {expert}")
         equal = 100 / len(steps[0])
-        ax.axhline(equal, color=RED, linestyle="--", linewidth=1.4, label="an equal share")
+        ax.axhline(equal, color=GREY, linestyle=":", linewidth=2.4, label="an equal share")
         ax.set(xlabel="step", ylim=(0, 60))
         ax.set_title(name)
     panels[0].set_ylabel("tokens that chose it, %")
-    panels[-1].legend(loc="upper right", fontsize=9)
+    lines = panels[-1].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside lower center", ncols=5, fontsize=9, frameon=False)
     told = " and ".join(f"{100 * dropped:.0f} %" for _, dropped in runs.values())
     said = " and ".join(f"{100 * max(shares[-1]):.0f} %" for shares, _ in runs.values())
     show(
@@ -77,6 +79,6 @@ def show_experts(runs: Mapping[str, tuple[Sequence[Sequence[float]], float]]) ->
         caption=f"Eight experts, trained on the digits. In the last 20 steps {told} of the "
         "tokens are dropped, without the balancing loss and with it.",
         alt="Two panels, percent of tokens that chose each of eight experts over 80 steps, "
-        "and a dashed line at the equal share, 12.5 %. The largest share in the last "
+        "and a dotted line at the equal share, 12.5 %. The largest share in the last "
         f"step is {said}, with the task's loss alone and with the balancing loss.",
     )
