@@ -2,10 +2,12 @@
 
 The claim, decision by decision: the topmost rung first; there the best trial that is among the
 ⌊n/η⌋ best of what is known now and was not promoted yet; else the next new trial; else nothing.
+Where the class has `promoted` and `done`, who has left each rung stands there, and the end is seen.
 The file is long because it tells the reason of every wrong decision. Source: Li et al., "A System
 for Massively Parallel Hyperparameter Tuning" (2020), algorithm 2.
 """
 
+import copy
 import math
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -28,9 +30,9 @@ def decisions(fn: Function, case: Case) -> Observation:
 
     A case's arguments: those four, workers, losses[trial][rung], order. All free workers ask for a
     job, the first worker first; then some report, by the next list in `order`, and all who are free
-    ask again, and so on to the end. An item is `[reports, decided]`: the jobs that were reported
-    and their losses, and what the free workers were told since, a job or None each. What is no
-    job ends the list.
+    ask again, and so on to the end. An item is `[reports, decided, kept]`: the jobs that were
+    reported and their losses; what the free workers were told since, a job or None each; and
+    what the search `keeps` then. What is no job ends the list.
     """
     trouble = wrong_signature(fn, 4)
     if trouble:
@@ -43,7 +45,7 @@ def decisions(fn: Function, case: Case) -> Observation:
         reports: list[Any] = []
         while len(turns) < 400:  # more than any search needs
             told: list[Any] = []
-            turns.append([reports, told])
+            turns.append([reports, told, []])
             for worker in range(workers):
                 if worker not in busy:
                     job = search.next()
@@ -53,6 +55,7 @@ def decisions(fn: Function, case: Case) -> Observation:
                     if not _is_job(told[-1], losses):
                         return Observation(values=[turns])
                     busy[worker] = job
+            turns[-1][2] = keeps(search)
             if not busy:
                 break
             reports = []
@@ -75,6 +78,17 @@ def spelled(job: Any) -> Any:
                  for each in told)  # fmt: skip
 
 
+def keeps(search: Any) -> list[Any]:
+    """Who has left each rung, by its `promoted`, and what its `done()` says; None for what is not
+    there, or of another kind than the exercise's."""
+    held, done = getattr(search, "promoted", None), getattr(search, "done", None)
+    left = None
+    if type(held) is list and all(type(each) in (set, list) for each in held):
+        of = [[spelled((trial,))[0] for trial in each] for each in held]
+        left = [sorted(each) for each in of if {*map(type, each)} <= {int}]
+    return [left, bool(done()) if callable(done) else None]
+
+
 def _is_job(job: Any, losses: Sequence[Sequence[float]]) -> bool:
     """Whether it is a job whose loss there is."""
     if type(job) is not tuple or [type(each) for each in job] != [int] * 3:
@@ -92,6 +106,7 @@ def cases(seed: int) -> list[Case]:
         (14, 3, 30, 3, 2),
         (17, 1, 9, 2, 5),
         (2, 5, 40, 3, 3),
+        (1, 2, 9, 3, 2),
     ):
         trials += int(random.integers(0, 6)) if seed and trials > 2 else 0
         known: list[dict[int, float]] = [{} for _ in rungs(least, most, factor)]
@@ -109,7 +124,7 @@ def cases(seed: int) -> list[Case]:
         want = decisions(reference, Case(name, (args,))).values[0]
         # For each turn and rung the trials whose loss is known then, the best first.
         ranks = []
-        for reports, _ in want:
+        for reports, *_ in want:
             for (trial, rung, _), loss in reports:
                 known[rung][trial] = loss
             ranks.append([ranked(each, 1) for each in known])
@@ -197,13 +212,37 @@ def claim(case: Case, seen: Observation) -> str | None:
     """Every decision, in order."""
     found = _apart(case, seen)
     if found is None:
-        return None
+        return _kept_wrong(case, seen)
     at, place, got, want = found
     reason = next(_reasons(case, at, got[1][place], place), "")
     return (
         f"{_reported(want)} you decide {_decided(got[1])}; it should be {_decided(want[1])}"
         f"{f': {reason}' if reason else ''}."
     )
+
+
+def _kept_wrong(case: Case, seen: Observation) -> str | None:
+    """What the search keeps that is not so, of one that decides rightly."""
+    for got, want in zip(seen.values[0], case.facts["want"], strict=True):
+        (left, done), (should, over) = got[2], want[2]
+        if left not in (None, should):
+            return (
+                f"{_reported(want)} you decide rightly, and `self.promoted` holds {left}; it should "
+                f"be {should}: of each rung the trials that have gone on from it."
+            )
+        if done not in (None, over):
+            return (
+                f"{_reported(want)} you decide rightly, and `done()` is {done}; it should be {over}. "
+                "It goes by `self.begun` and `self.promoted`."
+            )
+    return None
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The decisions; of one that decides rightly, what it keeps."""
+    if _apart(case, seen) is None:
+        return [turn[2] for turn in seen.values[0]]
+    return [turn[:2] for turn in seen.values[0]]
 
 
 def _no_such_trial(case: Case, seen: Observation) -> str | None:
@@ -253,6 +292,10 @@ class Plain:
     def report(self, job: tuple[int, int, int], loss: float) -> None:
         self.losses[job[1]][job[0]] = loss
 
+    def done(self) -> bool:
+        given = self.begun + sum(map(len, self.promoted))
+        return given == sum(map(len, self.losses)) and copy.deepcopy(self).next() is None
+
     def next(self) -> tuple[int, int, int] | None:
         return self.promotion() or self.beginning()
 
@@ -288,6 +331,10 @@ promotes twice
     | self.promoted[rung].add(trial) => pass
     {when} you promote trial {trial} from rung {below}, and it was promoted from there already. Note
     in `self.promoted`, at the rung that it leaves, who has gone on.
+notes who goes on where it goes to
+    | self.promoted[rung] *=> self.promoted[rung + 1]
+    you note who goes on in `self.promoted[rung + 1]`, at the rung that it goes to. What stands there
+    has gone on *from* that rung: it is `self.promoted[rung]`.
 takes the promoted ones out first
     | return ranked(self.losses[rung], self.factor) => known = self.losses[rung];
         left = [trial for trial in ranked(known, 1) if trial not in self.promoted[rung]];
@@ -356,6 +403,7 @@ EXERCISE = Exercise(
     drive=decisions,
     claim=claim,
     numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=wrong_answers("16.3", WRONG, Plain),

@@ -172,6 +172,16 @@ wiped out in place
     {said}: you set the part’s own columns of `right` to false, and then count on them: nothing is
     right there any more, and `right` is not the caller’s either. Leave `right` as it is, and choose
     by `right[:, others]`.
+a part from its first row to its last
+    | left[list(part)] => left[min(part) : max(part) + 1]
+    | right[best, list(part)] => right[best, min(part) : max(part) + 1]
+    {said}: you take all rows from a part’s first one to its last. Those of other parts lie between
+    them: take just the rows that `part` lists.
+as many rows in a row
+    | hits = 0.0 => hits, at = 0.0, 0
+    | left = torch => part, at = range(at, at + len(part)), at + len(part); left = torch
+    {said}: you take as many rows as a part has, one after the other. Take just the rows that `part`
+    lists.
 uses up the parts
     | return hits / right.shape[1] => parts.pop(); return hits / right.shape[1]
     ? changes what it was given

@@ -7,6 +7,7 @@ asked of one answer, each with words of its own.
 """
 
 import builtins
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import log, sqrt
@@ -23,12 +24,12 @@ from helpers.checks.table import wrong_answers
 from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Uniform
 from helpers.lessons.search.algorithms.space import draw as reference
 
-PARTS = ("first", "other", "again", "turned", "salted", "far")
+PARTS = ("first", "other", "again", "turned", "salted", "elsewhere", "far")
 Row = dict[str, Any]  # a trial's values by names
 _UNEVEN = 2.8  # of Kolmogorov and Smirnov: an even one exceeds it once in three million times
 _TOGETHER = 5.5  # of √n · correlation
 _SKEWED = 30.0  # of χ²: even options exceed it once in a million times, or less often
-_HASH = builtins.hash
+_HASH, _ID, _PID = builtins.hash, builtins.id, os.getpid
 
 
 def draws(fn: Function, case: Case) -> Observation:
@@ -39,9 +40,12 @@ def draws(fn: Function, case: Case) -> Observation:
     {"random": whether the global random states were always left alone}. The parts: what the trials
     gave in turn; trials of the next seed; some of the first once more, from the last one back; the
     same ones from a space that names its ranges in the other order; and where `hash` gives other
-    numbers for text, as it does in every other process; and those of `far(seed)`. A trial gives
+    numbers for text, as it does in every other process; of a copy of `fn` that was made before all
+    calls, where `id` and `os.getpid` are others, too; and those of `far(seed)`. A trial gives
     `[[name, value], …]` by names.
     """
+    from helpers.engine.copies import Copies
+
     trouble = wrong_signature(fn, 3)
     if trouble:
         return trouble
@@ -51,16 +55,19 @@ def draws(fn: Function, case: Case) -> Observation:
     turned = {name: space[name] for name in reversed(space)}
     alone: list[bool] = []
 
-    def ask(part: int, its: Mapping[str, Any], pairs: Iterable[tuple[int, int]]) -> list[Any]:
+    def ask(
+        part: int, its: Mapping[str, Any], pairs: Iterable[tuple[int, int]], by: Function = fn
+    ) -> list[Any]:
         seed_all(part)
         before = states()
-        told = [plain(fn(dict(its), *pair)) for pair in pairs]
+        told = [plain(by(dict(its), *pair)) for pair in pairs]
         alone.append(states() == before)
         return [sorted(map(list, one.items())) if type(one) is dict else one for one in told]
 
     in_turn = [(trial, seed) for trial in range(trials)]
     few = in_turn[:6][::-1]
     try:
+        copied = Copies(fn, ()).take()[0]
         found: list[Any] = [
             ask(0, space, in_turn),
             ask(1, space, [(trial, seed + 1) for trial in range(trials // 2)]),
@@ -72,7 +79,12 @@ def draws(fn: Function, case: Case) -> Observation:
             found.append(ask(4, space, few))
         finally:
             salt(False)
-        found.append(ask(5, space, far(seed)))
+        move(True)
+        try:
+            found.append(ask(5, space, few, copied))
+        finally:
+            move(False)
+        found.append(ask(6, space, far(seed)))
     except Exception as error:
         return failed(error, fn)
     return Observation(values=[[*found, {"random": all(alone)}]])
@@ -105,6 +117,12 @@ def salt(other: bool) -> None:
         return _HASH((1, value)) if holds_text(value) else _HASH(value)
 
     builtins.hash = salted if other else _HASH
+
+
+def move(other: bool) -> None:
+    """Let `id` and `os.getpid` give other numbers, as in another process, or the usual ones."""
+    builtins.id = (lambda value, /: _ID(value) + 4096) if other else _ID
+    os.getpid = (lambda: _PID() + 1) if other else _PID
 
 
 def cases(seed: int) -> list[Case]:
@@ -196,6 +214,10 @@ def _mixed_up(case: Case, rows: Mapping[str, list[Row]]) -> Iterator[Fault]:
         said = "`hash` of a text gives another number in every process, so another worker gets "
         said += "other values for the same trial. Seed the generator with the numbers themselves, "
         yield Fault("hash", None, f"{said}`[seed, trial]`.")
+    if rows["elsewhere"] != few:
+        said = "another worker, in a process of its own, gets other values for the same trials: "
+        said += "nothing of your process may decide them, such as its number, where something lies "
+        yield Fault("process", None, f"{said}in its memory, or what was drawn and noted before.")
     places: dict[str, int] = {}
     for trial, row in enumerate(first):
         before = places.setdefault(repr(row), trial)
@@ -232,10 +254,13 @@ def _uneven(ranges: Mapping[str, Sequence[Any]], rows: list[Row]) -> Iterator[Fa
                 yield Fault("choice", None, said)
             continue
         ranked, middle = np.sort(places[name]), float(np.median(places[name]))
+        # Where there are most too many up to a place, or too few.
         apart = np.concatenate([np.arange(1, n + 1) / n - ranked, ranked - np.arange(n) / n])
         if sqrt(n) * float(apart.max()) > _UNEVEN:
-            said = f"half of the trials have `{name}` in the part above {100 * middle:.0f} % of "
-            said += "its range" + (" of logarithms." if its[0] == "log" else ".")
+            at = int(apart.argmax())
+            held, end = (at + 1 if at < n else at - n), float(ranked[at % n])
+            said = f"{held} of {n} trials have `{name}` in the first {100 * end:.0f} % of its range"
+            said += f"{' of logarithms' * (its[0] == 'log')}, where about {n * end:.0f} belong."
             yield Fault(its[0], middle > 0.8, said)
     found, told = [], ""
     for one, two in combinations([name for name in places if float(np.ptp(places[name]))], 2):
@@ -320,6 +345,11 @@ the hash of a text
     | [seed, trial] => hash(f"{seed}-{trial}") % 2**32
     `hash` of a text gives another number in every process, so another worker, or you tomorrow, gets
     other values for the same trial. Give the generator both numbers themselves, `[seed, trial]`.
+the number of the process
+    | [seed, trial] => [seed, trial, __import__("os").getpid()]
+    another worker, in a process of its own, gets other values for the same trials: nothing of your
+    process may decide them, such as its number, where something lies in its memory, or what was
+    drawn and noted before. Give the generator the two numbers alone, `[seed, trial]`.
 the seed is left out
     | [seed, trial] => trial
     every seed gives the same trials: two searches with other seeds would try the same

@@ -245,7 +245,12 @@ what is lost comes last
     {amiss}. Jobs whose worker is gone come before those of the search, which may wait for them.
 the last one lost first
     | pop(0) => pop()
-    {amiss}. Of two lost jobs the one lost first goes first: `pop(0)`.
+    {amiss}. Of two lost jobs the one lost first goes first: the end of `self.waiting` is where new
+    ones come to, and its front where they leave.
+never taken out
+    | self.waiting.pop(0) if => self.waiting[0] if
+    {amiss}. A lost job that somebody does again is still in `self.waiting`, from where the next one
+    gets it as well. Take it out.
 a lost one counts as failed
     | self.waiting.append(job) => self.search.report(job, float("inf"))
     {when}, and you tell the search a loss for it: the trial is lost for good, though only its
