@@ -131,8 +131,13 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 WRONG = """
 the same rows choose and judge
     | right[:, left] => right
-    {said}: that is the best model’s share of the rows that chose it. It was chosen for its luck on
-    these, too. Let the other parts choose, and this part judge.
+    {said}: that is the share of one model on all rows, of that which is best there. Rows that chose
+    it judge it, too, and flatter it: let the other parts choose, and this part judge.
+the first choice for all parts
+    | hits = 0.0 => hits, best = 0.0, -1
+    | best = int( => best = best if best >= 0 else int(
+    {said}: you choose once, and keep that model for all parts. Rows that chose it judge it then.
+    Choose anew for each part, by all others.
 each part chooses for itself
     | right[:, left] => right[:, list(part)]
     {said}: on each part you take the model that is best on this very part. A part judges those that

@@ -37,12 +37,12 @@ def draws(fn: Function, case: Case) -> Observation:
 
     A case's arguments are (ranges, trials, seed): for each name a kind and what it is made of. The
     global random states are others in each part. `values[0]` is a list of the PARTS, and then
-    {"random": whether the global random states were always left alone}. The parts: what the trials
-    gave in turn; trials of the next seed; some of the first once more, from the last one back; the
-    same ones from a space that names its ranges in the other order; and where `hash` gives other
-    numbers for text, as it does in every other process; of a copy of `fn` that was made before all
-    calls, where `id` and `os.getpid` are others, too; and those of `far(seed)`. A trial gives
-    `[[name, value], …]` by names.
+    {"random", "space": whether the global random states, and the space, were always left alone}.
+    The parts: what the trials gave in turn; trials of the next seed; some of the first once more,
+    from the last one back; the same ones from a space that names its ranges in the other order;
+    where `hash` gives other numbers for text, as it does in every other process; of a copy of `fn`
+    that was made before all calls, where `id`, `os.getpid` and the names' own hashes are others,
+    too; and those of `far(seed)`. A trial gives `[[name, value], …]` by names.
     """
     from helpers.engine.copies import Copies
 
@@ -53,14 +53,18 @@ def draws(fn: Function, case: Case) -> Observation:
     kinds = {"linear": Uniform, "log": LogUniform, "choice": Choice}
     space = {name: kinds[kind](*given) for name, (kind, *given) in ranges.items()}
     turned = {name: space[name] for name in reversed(space)}
-    alone: list[bool] = []
+    alone, left = list[bool](), list[bool]()
 
     def ask(
         part: int, its: Mapping[str, Any], pairs: Iterable[tuple[int, int]], by: Function = fn
     ) -> list[Any]:
         seed_all(part)
         before = states()
-        told = [plain(by(dict(its), *pair)) for pair in pairs]
+        told = []
+        for pair in pairs:
+            held = dict(its)
+            told.append(plain(by(held, *pair)))
+            left.append(held == its)
         alone.append(states() == before)
         return [sorted(map(list, one.items())) if type(one) is dict else one for one in told]
 
@@ -81,13 +85,13 @@ def draws(fn: Function, case: Case) -> Observation:
             salt(False)
         move(True)
         try:
-            found.append(ask(5, space, few, copied))
+            found.append(ask(5, space, few, lambda its, *pair: named(copied, its, *pair)))
         finally:
             move(False)
         found.append(ask(6, space, far(seed)))
     except Exception as error:
         return failed(error, fn)
-    return Observation(values=[[*found, {"random": all(alone)}]])
+    return Observation(values=[[*found, {"random": all(alone), "space": all(left)}]])
 
 
 def far(seed: int) -> list[tuple[int, int]]:
@@ -117,6 +121,22 @@ def salt(other: bool) -> None:
         return _HASH((1, value)) if holds_text(value) else _HASH(value)
 
     builtins.hash = salted if other else _HASH
+
+
+class Name(str):
+    """A name with another hash, so that a set has its names in another order."""
+
+    def __hash__(self) -> int:
+        return _HASH((2, str(self)))
+
+
+def named(fn: Function, space: dict[str, Any], trial: int, seed: int) -> Any:
+    """`fn(space, trial, seed)` of such names, or of ordinary ones where it finds nothing by them."""
+    try:
+        gave = fn({Name(name): its for name, its in space.items()}, trial, seed)
+    except KeyError:
+        gave = fn(space, trial, seed)
+    return {str(name): its for name, its in gave.items()} if type(gave) is dict else gave
 
 
 def move(other: bool) -> None:
@@ -195,6 +215,9 @@ def faults(case: Case, seen: Observation) -> list[Fault]:
             found.append(Fault("order", None, f"{said}: go through `sorted(space)`."))
         if len(rows["first"]) >= 50:
             found += _uneven(case.args[0][0], rows["first"])
+    if not alone["space"]:
+        said = "your function changes `space`: the next trial finds another one. Read it alone."
+        found.append(Fault("space", None, said))
     if not alone["random"]:
         said = "the global random state is another one after your call, for everybody who uses it"
         found.append(Fault("alone", None, f"{said}: make a generator of the call's own."))
@@ -375,6 +398,9 @@ options rounded
         if hasattr(its := space[name], "options") else its.at(float(p)))
     the first and the last option come half as often as those between them: rounding gives each end
     only half a part. `space[name].at(place)` cuts the options evenly.
+uses up the space
+    | space[name].at => space.pop(name).at
+    your function changes `space`: the next trial finds another one. Read it alone.
 in the dictionary's order
     | sorted(space) => space
     the same space with its names in another order gives the same trial other values. Go through

@@ -181,8 +181,17 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
         yield f"{_when(want)}: {_came(got)}; it should be that {_came(want)}."
     if got[3] != want[3]:
         told, should = (count(len(turn[3]), "loss", "losses") for turn in (got, want))
+        if told == should:
+            pairs = zip(got[3], want[3], strict=True)
+            told, should = map(_heard, next(pair for pair in pairs if pair[0] != pair[1]))
         yield f"{_when(want)}: the search inside has been told {told}; it should be {should}."
     yield f"{_when(want)}: `done()` is {got[4]}; it should be {want[4]}."
+
+
+def _heard(told: Any) -> str:
+    """What the search inside was told, in words."""
+    job, loss = told
+    return f"{short(loss)} for {f'Job{job}' if type(job) is tuple else describe(job)}"
 
 
 def _when(turn: Any) -> str:
