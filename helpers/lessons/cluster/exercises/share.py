@@ -53,7 +53,8 @@ def claim(case: Case, seen: Observation) -> str | None:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     interval, save, restart, _ = case.args[0]
-    got, want = told_apart(number(seen.values[0]) or 0.0, case.facts["want"])
+    gave = number(seen.values[0]) if seen.values else None
+    got, want = told_apart(gave or 0.0, case.facts["want"])
     found = {"interval": interval, "save": save, "restart": restart, "both": interval + save}
     words = {name: f"{value:g}" for name, value in found.items()}
     takes = f"{interval / case.facts['want']:.5g}"
@@ -131,6 +132,10 @@ without − 1
     | - 1 =>
     {told}: your exponential is not lessened by 1. Where nothing ever fails, M · (exp(t/M) − 1)
     comes to t; without the 1 it comes to M.
+1 taken off all
+    | (math.exp((interval + save) / mtbf) - 1) => math.exp((interval + save) / mtbf) - 1
+    {told}: your 1 is taken off the whole product. Take it off the exponential alone, in brackets:
+    `(math.exp(…) - 1)`.
 − 1 in the exponent
     | (math.exp((interval + save) / mtbf) - 1) => math.exp((interval + save) / mtbf - 1)
     {told}: your 1 is taken off in the exponent, exp((interval + save)/M − 1). Take it off the
@@ -140,6 +145,14 @@ brackets forgotten
     | interval / takes => interval / mtbf * takes
     {told}: Python goes from left to right: `interval / mtbf * math.exp(…)` divides by M and
     multiplies by all the rest. Put what you divide by into brackets.
+divides by half of it
+    | interval / takes => interval / (mtbf * restarts) * (takes / (mtbf * restarts))
+    {told}: Python goes from left to right: you divide by M · exp(R/M) and multiply by exp((interval
+    + save)/M) − 1. Put all that you divide by into one pair of brackets.
+M below the save alone
+    | (interval + save) / mtbf => interval + save / mtbf
+    `math range error`: an exponent is far too large. It is (interval + save)/M, with the sum in
+    brackets, for Python divides before it adds; and R/M.
 no exponential
     | math.exp((interval + save) / mtbf) - 1 => (interval + save) / mtbf
     {told}: where exp((interval + save)/M) − 1 stands you have (interval + save)/M. The two are near

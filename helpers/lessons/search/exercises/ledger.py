@@ -17,7 +17,7 @@ from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.search.algorithms.rungs import Job
-from helpers.lessons.search.exercises.asha import spelled
+from helpers.lessons.search.exercises.turns import spelled
 
 _TOLD = (  # 3 workers and 4 trials: each of the ways in which one may be lost or counted twice
     *(("next", 0), ("next", 1), ("next", 2), ("gone", 1, -1), ("report", 0, -1)),
