@@ -31,6 +31,7 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "17.5")
     n, first = unlike_nodes(random if seed else None)
     agent = n | {"rank": n["node"], "local": 0, "beside": 1, "size": n["nodes"]}
+    around = agent | {"local": n["local"]}
     one = {name: 0 for name in n} | {"size": 1, "nodes": 1, "beside": 1, "asked": 1}
 
     def of(launcher: str, *what: str) -> dict[str, int]:
@@ -52,10 +53,10 @@ def cases(seed: int) -> list[Case]:
         ("Under srun, with a RANK that somebody has exported",
          {"srun": n, "exported": {"RANK": n["rank"] + 1, "WORLD_SIZE": n["size"] + 1}}),
         ("Under ibrun without MPI_LOCALRANKID", {"batch": n, "ibrun": no_local}),
-        ("Under torchrun inside srun, without LOCAL_RANK", {"srun": n, "torchrun": no_local}),
+        ("Under torchrun inside srun, without LOCAL_RANK", {"srun": around, "torchrun": no_local}),
         ("Under horovodrun inside torchrun, without HOROVOD_LOCAL_RANK",
-         {"srun": n, "torchrun": n, "horovodrun": no_local}),
-        ("Under ibrun inside srun, without MPI_LOCALRANKID", {"srun": n, "ibrun": no_local}),
+         {"srun": around, "torchrun": around, "horovodrun": no_local}),
+        ("Under ibrun inside srun, without MPI_LOCALRANKID", {"srun": around, "ibrun": no_local}),
         ("Under srun without SLURM_LOCALID, with a LOCAL_RANK that somebody has exported",
          {"srun": n, "exported": {"LOCAL_RANK": n["local"], "SLURM_LOCALID": None}}),
         ("With srun's three variables and no other", {"only": of("srun", "rank", "size", "local")}),
@@ -270,7 +271,7 @@ srun before ibrun
     the table: ask for ibrun's variables before srun's.
 nobody without a local rank
     | named.sure in environ => named.sure in environ and named.local in environ
-    you say None, and this is rank {rank} of {size}; a local rank that its launcher does not say is
+    you say {got}, and this is rank {rank} of {size}; a local rank that its launcher does not say is
     0: `environ.get(name, 0)`.
 ibrun is nobody
     | "ibrun", =>
