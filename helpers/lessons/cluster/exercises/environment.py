@@ -159,6 +159,14 @@ def not_there(case: Case, seen: Observation) -> Iterator[str]:
         what = "a variable that you make a number of is not there (TypeError: int of None)"
     else:
         return
+    environ = case.args[0][0]
+    if case.facts["want"] is None and "SLURM_PROCID" in environ:
+        yield (
+            f"{what}: the batch script is no rank, though it has SLURM_PROCID. Return None where "
+            "no SLURM_STEP_NUM_TASKS is there either."
+        )
+    if name == NAMES["torchrun"].local and "MASTER_ADDR" not in environ and "RANK" in environ:
+        yield f"{what}, and no MASTER_ADDR: somebody else has exported RANK. Ask for both names."
     if case.facts["want"] is None:
         yield (
             f"{what}: nobody started this as a rank of a job. Return None where no launcher's "
@@ -280,8 +288,8 @@ ibrun is nobody
 the batch script is a rank
     | named.sure in environ => (named.sure in environ or name == "srun")
     | environ[named.size] => environ.get(named.size) or environ["SLURM_NTASKS"]
-    you say {got}, for there is SLURM_PROCID. The batch script has it too, and is no rank: nobody
-    would answer it. Only what srun has started has SLURM_STEP_NUM_TASKS.
+    you say {got}, which SLURM_PROCID and SLURM_NTASKS say. The batch script has them too, and is no
+    rank: nobody would answer it. Only what srun has started has SLURM_STEP_NUM_TASKS.
 the batch script's number under ibrun
     | "ibrun", "srun" => "srun", "ibrun"
     | named.sure in environ => (named.sure in environ or name == "srun")
@@ -291,8 +299,9 @@ the batch script's number under ibrun
     SLURM_STEP_NUM_TASKS as well.
 alone is rank 0 of 1
     | return None => return 0, 1, 0
-    you say {got}, as if a launcher had started one rank. There is none here: return None, so that
-    whoever asks can tell the two apart.
+    you say {got}, as if a launcher had started one rank. None has: neither a shell nor a batch
+    script is a rank, though the latter has SLURM_PROCID. Return None, so that whoever asks can tell
+    the two apart.
 srun before torchrun
     | "torchrun", "ibrun", "srun" => "srun", "torchrun", "ibrun"
     you say {got}, which is the agent's place: srun started an agent on each node, and the agent
