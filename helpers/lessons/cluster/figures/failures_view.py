@@ -176,11 +176,13 @@ def show_intervals(job: Job, interval: Interval, effective: Share) -> None:
     figure, ax = axes(height=3.6)
     curves = curves_of(job, interval, effective)
     _draw(ax, curves)
+    others = [expected_share(job, curves.chosen * by, effective) for by in (0.5, 2, 10)]
+    half, twice, ten = (f"{100 * (curves.there - each):.1f}" for each in others)
     show(
         figure,
         "The share of time that is of use, over the work between two saves, of Llama 3's job if "
-        "all waited for a save. The top is flat: half or twice the best interval costs little, ten "
-        "times costs much.",
+        f"all waited for a save. The top is flat: by the formula half the chosen interval costs "
+        f"{half} points, twice as much {twice}, ten times as much {ten}.",
         _interval_words(job, curves),
     )
 
@@ -227,8 +229,8 @@ def show_by_gpus(
         label = "on the clock" if number == 0 else None
         ax.plot(gpus, [100 * each for each in shares], "o", color=colours[name], markersize=4,
                 label=label)  # fmt: skip
-    for mark, each in zip("Ds^v", published, strict=True):  # names beside them would hide curves
-        label = f"{each.name}{', more than' * each.at_least}: {100 * each.published:.0f} %"
+    for mark, each in zip("Ds^v", published, strict=False):  # names beside them would hide curves
+        label = f"{each.name}: {'more than ' * each.at_least}{100 * each.published:.0f} %"
         look = {**PUBLISHED, "label": label, "marker": mark}
         ax.plot(each.gpus, 100 * each.published, **look)
     ax.set(xscale="log", xlabel="GPUs", ylabel="effective time (%)", ylim=(0, 104))

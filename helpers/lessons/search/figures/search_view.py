@@ -223,7 +223,7 @@ def honest_words(apart: np.ndarray) -> str:
         "On average of 40 draws of the 100 rows. With the trials yours lies "
         f"{abs(apart.mean()):.1f} points {'above' if apart.mean() > 0 else 'below'} "
         f"the share of all others, and moves against it by {spread:.1f} points from draw to draw: "
-        f"{'too little for 40 draws to tell from 0' if near else 'more than chance would do'}."
+        f"that is {'within' if near else 'beyond'} what chance does in 40 draws."
     )
 
 
