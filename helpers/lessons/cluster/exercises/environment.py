@@ -331,9 +331,9 @@ reads its own environment
     `os.environ`.
 finds nothing
     | named.rank in environ => named.rank in ()
-    you say None, and {RANK} is in the argument: this is {want}. Look for it by this very name, in
-    `environ` and not in this process's own `os.environ`; of torchrun and srun alone a second name
-    has to be there.
+    you say None, and {RANK} is in the argument: this is {want}. It has this very name, in `environ`
+    and not in this process's own `os.environ`; of torchrun and srun alone a second name has to be
+    there, and nothing else of any.
 in floats
     | int( *=> float(
     ? is no whole number

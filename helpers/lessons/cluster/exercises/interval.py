@@ -164,8 +164,8 @@ without the last term
     {told}: in your bracket the last term, x/9, is not there, or is far smaller.
 no limit
     | save >= 2 * mtbf => False
-    {told}: a save takes {save} s, longer than 2 M, which is {twice} s. There the series says
-    nothing any more, and the interval is M.
+    {told}: a save takes {save} s, and 2 M is {twice} s. From there on the series says nothing any
+    more, and the interval is M.
 2 M at the limit
     | return mtbf => return 2 * mtbf
     {told}: where a save takes 2 M or longer, the interval is M, which is {mtbf} s, and not 2 M.

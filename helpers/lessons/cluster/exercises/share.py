@@ -17,17 +17,18 @@ from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.cluster.algorithms.effective import effective_share as reference
 
-_SHORT = (0.1, 0.02, 0.05, 0.9)  # all in less than a second
+# All in less than a second; and a job that hardly ever fails.
+_ENDS = [(0.1, 0.02, 0.05, 0.9), (3600.0, 1.0, 60.0, 8.64e6)]
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: a job of a failure every three hours, one that hardly gets on, no restart, a save of
-    no time, an interval longer than the time between failures, all short; else others of these."""
+    no time, an interval longer than the time between failures, all short, hardly a failure."""
     random = rng(seed, "17.2")
     settings: list[tuple[float, ...]] = [
         (1000.0, 60.0, 600.0, 10_000.0), (550.0, 300.0, 600.0, 900.0),
         (7000.0, 300.0, 0.0, 86_400.0), (500.0, 0.0, 120.0, 5000.0), (5000.0, 60.0, 300.0, 3600.0),
-        _SHORT,
+        *_ENDS,
     ]  # fmt: skip
     if seed:
         # In units of mtbf: none of the terms is small, whatever is left out or put in.
@@ -37,7 +38,7 @@ def cases(seed: int) -> list[Case]:
             mtbf = round(float(random.uniform(1000, 50_000)), 1)
             parts = (round(each * mtbf * float(random.uniform(0.8, 1.25)), 1) for each in kind)
             settings.append((*parts, mtbf))
-        settings.append(_SHORT)
+        settings += _ENDS
     made = []
     for interval, save, restart, mtbf in settings:
         name = (
