@@ -28,6 +28,7 @@ def cases(seed: int) -> list[Case]:
     letters = list("abcdefghijklmnopqrstuvwxyz ")
     text = ["".join(random.choice(letters, n)) for n in (*sizes, 6, 7, 5, 9)]
     parts = [f"step-{step:08d}.part-{n}-of-4" for n in range(3)]
+    whole = f"step-{step:08d}"
     beside = {"optimizer": text[4], "optimizer.tmp": text[5]}
     kinds: list[tuple[dict[str, str], str, str, str, str]] = [
         ({"model": text[0][3:], **beside}, "model", text[0], text[6], "data order"),
@@ -35,7 +36,7 @@ def cases(seed: int) -> list[Case]:
         ({"model": text[2][::-1] + "!"}, "model", text[2] + ".", text[6], "optimizer"),
         ({"model": text[3]}, "model", "", text[7], "data order"),
         ({}, "latest", text[3], text[6], "model"),
-        ({parts[0]: text[4]}, parts[0][:-12], text[3], text[6], parts[1]),
+        ({parts[0]: text[4]}, whole, text[3], text[6], f"{whole[:-1]}{(step + 1) % 10}"),
     ]
     made = []
     for files, name, new, later, other in kinds:
@@ -119,8 +120,8 @@ def elsewhere(folder: Any, name: str, data: bytes) -> None:
 WRONG = """
 nothing is written
     = elsewhere
-    {seen}: you asked nothing of `folder`. Write with its methods: what goes to the disk past them
-    is in no folder of a checkpoint.
+    {seen}: you asked nothing of `folder`. Each file, also one of no bytes, is written with its
+    methods: what goes to the disk past them is in no folder of a checkpoint.
 in place
     | temporary = name + ".tmp" => temporary = name
     | folder.rename(temporary, name) =>
