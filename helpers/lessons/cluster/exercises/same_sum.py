@@ -247,7 +247,8 @@ added in float64
     {told}: you added in float64 and rounded at the end. That is more exact and depends on no order
     here, but has other bits than additions in {type}, which were asked for.
 exact sums
-    | return total => return like.new_tensor([math.fsum(column.tolist()) for column in table.T])
+    | return total
+        => return like.new_tensor([math.fsum(each.tolist()) for each in table.flatten(1).T])
     {told}: you summed exactly and rounded once, as `math.fsum` does. That has the same bits on any
     number of ranks too, but others than were asked for: one part after the other, rounded each
     time.

@@ -161,8 +161,8 @@ def _uneven(ranges: Mapping[str, Sequence[Any]], rows: list[Row]) -> Iterator[Fa
         apart = np.concatenate([np.arange(1, n + 1) / n - ranked, ranked - np.arange(n) / n])
         if sqrt(n) * float(apart.max()) > _UNEVEN:
             at = int(apart.argmax())
-            held, end = (at + 1 if at < n else at - n), float(ranked[at % n])
-            said = f"{held} of {n} trials have `{name}` in the first {100 * end:.0f} % of its range"
+            many, end = (at + 1 if at < n else at - n), float(ranked[at % n])
+            said = f"{many} of {n} trials have `{name}` in the first {100 * end:.0f} % of its range"
             said += f"{' of logarithms' * (its[0] == 'log')}, where about {n * end:.0f} belong."
             yield Fault(its[0], middle > 0.8, said)
     found, told = [], ""
