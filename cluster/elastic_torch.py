@@ -18,7 +18,7 @@ What the options are for:
                     another node's death, and gives up at this number. The default is 0. A bug
                     is tried as often.
                     (pytorch/pytorch issues 108158 and 147064)
-- is_host=0         no agent keeps the store; rendezvous.py does. (issue 67742)
+- is_host=0         no agent keeps the store; rendezvous.py does. (issue 150916)
 - keep_alive_...    a node that is silent for 1 s x 10 is out. Nothing happens at that moment: those
                     that are left start again when their own workers fail, here because a collective
                     does. (issue 111646) Rather too long than too short: a node that was only slow

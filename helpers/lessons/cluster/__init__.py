@@ -15,7 +15,7 @@ GIVES: tuple[str, ...] = ("quorum", "files", "crashes")
 NAMES: Names = {
     "": ("figures.failures_view",),
     "algorithms.crashes": ("crashes",),
-    "experiments.checkpoint_hidden": ("costs", "hidden_words"),
+    "experiments.checkpoint_hidden": ("added_words", "costs", "hidden_words"),
     "experiments.checkpoint_kills": ("killed", "resumed"),
     "experiments.checkpoint_promises": ("promises",),
     "experiments.checkpoint_ways": ("Means",),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import search_answers
 
+import helpers.engine.cluster.place
 from helpers.checks import find
 from helpers.lessons.messages.algorithms.collectives import broadcast_tree
 from helpers.lessons.parameter_servers.algorithms.update_rules import Asynchronous, Synchronous
@@ -22,6 +23,19 @@ def late(times: Any, k: int) -> Any:
 def nothing(times: Any, k: int) -> float:
     """No answer."""
     return float(k)
+
+
+def place(environ: Any) -> Any:
+    """17.5, and more than that."""
+    found = find("17.5").reference(environ)
+    return found and (*found, 1, "srun")
+
+
+def test_it_finds_what_a_longer_tuple_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = [("place", place), ("theirs", helpers.engine.cluster.place.place)]
+    monkeypatch.setattr(search_answers, "candidates", lambda *_: held)
+    exercise = find("17.5")  # where the engine's own goes by SLURM's local rank, it is 0
+    assert search_answers.answering(exercise, exercise.reference) == ["17.5: place"]
 
 
 def test_it_finds_functions_what_runs_on_ranks_and_classes(monkeypatch: pytest.MonkeyPatch) -> None:

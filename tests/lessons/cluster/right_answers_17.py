@@ -151,14 +151,15 @@ class Found(NamedTuple):
 
 def rank_with_names(environ: Mapping[str, str]) -> Found | None:
     """By a copy of what is there, in a tuple with names; by what else each launcher leaves."""
-    e = {"LOCAL_RANK": "0", "HOROVOD_LOCAL_RANK": "0", "MPI_LOCALRANKID": "0", **environ}
+    unsaid = ("LOCAL_RANK", "HOROVOD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+    e = dict.fromkeys(unsaid, "0") | dict(environ)
     if "HOROVOD_SIZE" in e:
         names = (f"HOROVOD_{name}" for name in ("RANK", "SIZE", "LOCAL_RANK"))
     elif "MASTER_ADDR" in e and "RANK" in e:
         names = iter(("RANK", "WORLD_SIZE", "LOCAL_RANK"))
     elif "PMI_RANK" in e:
         names = iter(("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"))
-    elif "SLURM_STEP_ID" in e:
+    elif "SLURM_STEP_NUM_TASKS" in e:
         names = (f"SLURM_{name}" for name in ("PROCID", "STEP_NUM_TASKS", "LOCALID"))
     else:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from helpers.lessons.search.algorithms.asha import Asha
@@ -91,3 +92,11 @@ def test_noise_moves_wrong_promotions_by_luck_alone() -> None:
     noises = (0.0, 0.5, 1.0, 2.0)
     one = [search_knobs.outcomes(PAIR, 8, 4, 3, noise, 81)["does not"].wrong for noise in noises]
     assert [round(100 * share) for share in one] == [31, 25, 21, 18]
+
+
+def test_what_a_mean_over_draws_says_stands_beside_what_chance_does() -> None:
+    apart = np.array([3.0, -2.0, 2.5, -2.0])
+    above, below = view.honest_words(apart), view.honest_words(apart - 5)
+    assert "0.4 points above" in above and "within" in above
+    assert "4.6 points below" in below and "beyond" in below
+    assert "With 1 of them" in view.folds_words(2, [[0.1, 0.2], [0.19, 0.21]])

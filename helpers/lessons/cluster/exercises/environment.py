@@ -15,7 +15,7 @@ from helpers.checks.table import wrong_answers
 from helpers.lessons.cluster.algorithms.environment import rank_in as reference
 from helpers.lessons.cluster.exercises.launchers import (
     NAMES,
-    Numbers,
+    Named,
     in_environment,
     told_by,
     unlike_nodes,
@@ -26,15 +26,20 @@ _SHELL = {"HOME": "/home/ada", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "4", "SHLVL
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: each launcher, a batch script, a shell, launchers inside others, what somebody has
-    exported, no local rank, on nodes of 2, 4 and 7 ranks; rank 0, and a job of one. Other seeds:
-    nodes of other sizes."""
+    exported, no local rank, also beside another's, nothing but what is needed, on nodes of 2, 4
+    and 7 ranks; rank 0, and a job of one. Other seeds: nodes of other sizes."""
     random = rng(seed, "17.5")
     n, first = unlike_nodes(random if seed else None)
     agent = n | {"rank": n["node"], "local": 0, "beside": 1, "size": n["nodes"]}
+    around = agent | {"local": n["local"]}
     one = {name: 0 for name in n} | {"size": 1, "nodes": 1, "beside": 1, "asked": 1}
-    no_local = {name: n[name] for name in ("rank", "size")}
+
+    def of(launcher: str, *what: str) -> dict[str, int]:
+        return {getattr(NAMES[launcher], each): n[each] for each in what}
+
+    no_local = {name: its for name, its in n.items() if name != "local"}
     step = f"Under srun, for {n['size']} of the job's {n['asked']} tasks"
-    kinds: list[tuple[str, dict[str, Numbers]]] = [
+    kinds: list[tuple[str, dict[str, dict[str, Any]]]] = [
         ("Under torchrun", {"torchrun": n}),
         ("Under horovodrun", {"horovodrun": n}),
         (step, {"srun": n}),
@@ -45,26 +50,39 @@ def cases(seed: int) -> list[Case]:
         ("Under horovodrun inside srun --pty", {"srun": one, "horovodrun": n}),
         ("Under ibrun inside srun --pty", {"srun": one, "ibrun": n}),
         ("Under horovodrun inside torchrun", {"torchrun": agent, "horovodrun": n}),
-        ("Under srun, with a RANK that somebody has exported", {"srun": n}),
+        ("Under srun, with a RANK that somebody has exported",
+         {"srun": n, "exported": {"RANK": n["rank"] + 1, "WORLD_SIZE": n["size"] + 1}}),
         ("Under ibrun without MPI_LOCALRANKID", {"batch": n, "ibrun": no_local}),
+        ("Under torchrun inside srun, without LOCAL_RANK", {"srun": around, "torchrun": no_local}),
+        ("Under horovodrun inside torchrun, without HOROVOD_LOCAL_RANK",
+         {"srun": around, "torchrun": around, "horovodrun": no_local}),
+        ("Under ibrun inside srun, without MPI_LOCALRANKID", {"srun": around, "ibrun": no_local}),
+        ("Under srun without SLURM_LOCALID, with a LOCAL_RANK that somebody has exported",
+         {"srun": n, "exported": {"LOCAL_RANK": n["local"], "SLURM_LOCALID": None}}),
+        ("With srun's three variables and no other", {"only": of("srun", "rank", "size", "local")}),
+        ("With ibrun's two variables and no other", {"only": of("ibrun", "rank", "size")}),
         ("As rank 0 under srun", {"srun": first}),
         ("As rank 0 under torchrun", {"torchrun": first}),
         ("As the only rank under srun", {"srun": one}),
         ("As the only rank under torchrun", {"torchrun": one}),
-    ]
+    ]  # fmt: skip
     made = []
     for name, launchers in kinds:
         told: dict[str, Any] = dict(_SHELL)
         for launcher, its in launchers.items():
-            told |= told_by(launcher, its)
-        if "exported" in name:
-            told |= {"RANK": n["rank"] + 1, "WORLD_SIZE": n["size"] + 1}
-        # Sorted: nothing can be read off from the order.
-        environ = {key: str(value) for key, value in sorted(told.items())}
-        last = [launcher for launcher in launchers if launcher in NAMES]
-        facts = {"want": reference(environ), "launcher": last[-1] if last else "srun"}
+            more = told_by(launcher, its) if launcher in (*NAMES, "batch") else its
+            told = more if launcher == "only" else told | more
+        # Sorted: nothing can be read off from the order. None takes a variable out.
+        environ = {key: str(value) for key, value in sorted(told.items()) if value is not None}
+        there = (each for each, its in _in_order() if {its.rank, its.sure} <= environ.keys())
+        facts = {"want": reference(environ), "launcher": next(there, "srun")}
         made.append(Case(name, ((environ,),), facts=facts))
     return made
+
+
+def _in_order() -> list[tuple[str, Named]]:
+    """The launchers, the nearest to a process first."""
+    return [(name, NAMES[name]) for name in ("horovodrun", "torchrun", "ibrun", "srun")]
 
 
 def claim(case: Case, seen: Observation) -> str | None:
@@ -118,7 +136,7 @@ def no_local(case: Case, seen: Observation) -> Iterator[str]:
     want, local = case.facts["want"], NAMES[case.facts["launcher"]].local
     if want is None or local in case.args[0][0]:
         return
-    there_is = "a local rank that is not there is 0: `environ.get(name, 0)`"
+    there_is = "a local rank that its launcher does not say is 0: `environ.get(name, 0)`"
     got: Any = returned(seen.values[0]) if seen.values else None
     none = seen.kind == "TypeError" and "NoneType" in seen.text
     if none or (seen.kind == "KeyError" and seen.text.strip("'\"") == local):
@@ -141,6 +159,14 @@ def not_there(case: Case, seen: Observation) -> Iterator[str]:
         what = "a variable that you make a number of is not there (TypeError: int of None)"
     else:
         return
+    environ = case.args[0][0]
+    if case.facts["want"] is None and "SLURM_PROCID" in environ:
+        yield (
+            f"{what}: the batch script is no rank, though it has SLURM_PROCID. Return None where "
+            "no SLURM_STEP_NUM_TASKS is there either."
+        )
+    if name == NAMES["torchrun"].local and "MASTER_ADDR" not in environ and "RANK" in environ:
+        yield f"{what}, and no MASTER_ADDR: somebody else has exported RANK. Ask for both names."
     if case.facts["want"] is None:
         yield (
             f"{what}: nobody started this as a rank of a job. Return None where no launcher's "
@@ -253,8 +279,8 @@ srun before ibrun
     the table: ask for ibrun's variables before srun's.
 nobody without a local rank
     | named.sure in environ => named.sure in environ and named.local in environ
-    you say None, and this is rank {rank} of {size}; a local rank that is not there is 0:
-    `environ.get(name, 0)`.
+    you say {got}, and this is rank {rank} of {size}; a local rank that its launcher does not say is
+    0: `environ.get(name, 0)`.
 ibrun is nobody
     | "ibrun", =>
     you say None, and this is rank {rank} of {size}: ibrun starts ranks by PMI, without srun. They
@@ -262,8 +288,8 @@ ibrun is nobody
 the batch script is a rank
     | named.sure in environ => (named.sure in environ or name == "srun")
     | environ[named.size] => environ.get(named.size) or environ["SLURM_NTASKS"]
-    you say {got}, for there is SLURM_PROCID. The batch script has it too, and is no rank: nobody
-    would answer it. Only what srun has started has SLURM_STEP_NUM_TASKS.
+    you say {got}, which SLURM_PROCID and SLURM_NTASKS say. The batch script has them too, and is no
+    rank: nobody would answer it. Only what srun has started has SLURM_STEP_NUM_TASKS.
 the batch script's number under ibrun
     | "ibrun", "srun" => "srun", "ibrun"
     | named.sure in environ => (named.sure in environ or name == "srun")
@@ -273,8 +299,9 @@ the batch script's number under ibrun
     SLURM_STEP_NUM_TASKS as well.
 alone is rank 0 of 1
     | return None => return 0, 1, 0
-    you say {got}, as if a launcher had started one rank. There is none here: return None, so that
-    whoever asks can tell the two apart.
+    you say {got}, as if a launcher had started one rank. None has: neither a shell nor a batch
+    script is a rank, though the latter has SLURM_PROCID. Return None, so that whoever asks can tell
+    the two apart.
 srun before torchrun
     | "torchrun", "ibrun", "srun" => "srun", "torchrun", "ibrun"
     you say {got}, which is the agent's place: srun started an agent on each node, and the agent
@@ -304,9 +331,9 @@ reads its own environment
     `os.environ`.
 finds nothing
     | named.rank in environ => named.rank in ()
-    you say None, and {RANK} is in the argument: this is {want}. Look for it by this very name, in
-    `environ` and not in this process's own `os.environ`; of torchrun and srun alone a second name
-    has to be there.
+    you say None, and {RANK} is in the argument: this is {want}. It has this very name, in `environ`
+    and not in this process's own `os.environ`; of torchrun and srun alone a second name has to be
+    there, and nothing else of any.
 in floats
     | int( *=> float(
     ? is no whole number

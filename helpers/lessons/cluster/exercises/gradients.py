@@ -13,6 +13,7 @@ from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import CHANGED, Requests, all_waited
 
 PLAIN, _CANCELLING = 4, 24  # elements of a gradient
+FLAT, MATRIX = (28,), (4, 7)  # its shapes
 _LARGE = {"float32": 2.0**40, "float64": 2.0**70}  # to which adding a small one changes nothing
 
 
@@ -70,10 +71,11 @@ def telling(got: np.ndarray, want: np.ndarray) -> tuple[int, str, str]:
     return at, *told_apart(float(got[at]), float(want[at]))
 
 
-def fault_of(got: Any, want: np.ndarray) -> str | None:
-    """What is not so of one rank's sum."""
-    if not is_array(got) or got.shape != want.shape:
-        return f"returned {describe(got)}; a gradient has the shape ({len(want)},)"
+def fault_of(got: Any, want: np.ndarray, shape: tuple[int, ...]) -> str | None:
+    """What is not so of one rank's sum. want: flat; shape: of a gradient."""
+    if not is_array(got, shape):
+        return f"returned {describe(got)}; a gradient has the shape {shape}"
+    got = got.ravel()
     if got.dtype != want.dtype:
         return f"returned {got.dtype}; the gradients are {want.dtype}"
     if not (got != want).any():

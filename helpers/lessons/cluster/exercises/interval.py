@@ -16,14 +16,21 @@ from helpers.checks.table import wrong_answers
 from helpers.lessons.cluster.algorithms.interval import best_interval, daly_interval, job_mtbf
 from helpers.lessons.cluster.algorithms.interval import checkpoint_interval as reference
 
+# A save of 2 mtbf, in numbers that nobody rounds; Llama 3's own; one that costs nothing; and all
+# in less than a second, or an hour.
+_ENDS = [
+    (720.0, 120.0, 20_000.0, 200_000), (0.59, 762.0, 50_677.0, 16_384),
+    (0.0, 600.0, 50_000.0, 16_384), (0.2, 0.5, 0.5, 4000),
+]  # fmt: skip
+
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: a large job, one GPU, a job that hardly gets on, saves of 1.4 and 2.5 mtbf; else
-    others of these kinds."""
+    """Seed 0: a large job, one GPU, a job that hardly gets on, saves of 1.4 and 2.5 mtbf, of just
+    2 mtbf, of less than a second and of no time, and all of these short; else others of these."""
     random = rng(seed, "17.1")
     settings: list[tuple[float, float, float, int]] = [
         (60.0, 600.0, 50_000.0, 16_384), (30.0, 0.0, 50.0, 1), (300.0, 600.0, 25_000.0, 100_000),
-        (500.0, 120.0, 20_000.0, 200_000), (900.0, 240.0, 20_000.0, 200_000),
+        (500.0, 120.0, 20_000.0, 200_000), (900.0, 240.0, 20_000.0, 200_000), *_ENDS,
     ]  # fmt: skip
     if seed:
         settings = []
@@ -32,6 +39,7 @@ def cases(seed: int) -> list[Case]:
             save = share * float(random.uniform(0.8, 1.2)) * 3600 * hours / gpus
             restart = float(random.uniform(100, 1000))
             settings.append((round(save, 3), round(restart, 1), round(hours, 1), gpus))
+        settings += _ENDS
     made = []
     for save, restart, hours, gpus in settings:
         mtbf = 3600 * hours / gpus
@@ -40,7 +48,8 @@ def cases(seed: int) -> list[Case]:
             f"{'fails' if gpus == 1 else 'fail'} every {hours:g} hours"
         )
         want = reference(save, restart, hours, gpus)
-        facts = {"want": want, "best": best_interval(save, mtbf), "mtbf": mtbf}
+        best = best_interval(save, mtbf) if save else 0.0
+        facts = {"want": want, "best": best, "mtbf": mtbf}
         made.append(Case(name, ((save, restart, hours, gpus),), facts=facts))
     return made
 
@@ -48,7 +57,8 @@ def cases(seed: int) -> list[Case]:
 def claim(case: Case, seen: Observation) -> str | None:
     """Daly's estimate to nine digits, or the best interval to six."""
     got, best = number(seen.values[0]), case.facts["best"]
-    if got is not None and abs(got - best) <= 1e-6 * best:
+    # Without a save both are 0, to which whoever looks for the best one only comes near.
+    if got is not None and abs(got - best) <= 1e-6 * (best if case.args[0][0] else 1.0):
         return None
     return wrong_number(case, seen, " s", " s")
 
@@ -151,11 +161,11 @@ x for its root
     {told}: the first term in the bracket is √x/3; yours is x/3.
 without the last term
     | + x / 9 =>
-    {told}: your bracket ends with √x/3. There is one term more, x/9.
+    {told}: in your bracket the last term, x/9, is not there, or is far smaller.
 no limit
     | save >= 2 * mtbf => False
-    {told}: a save takes {save} s, longer than 2 M, which is {twice} s. There the series says
-    nothing any more, and the interval is M.
+    {told}: a save takes {save} s, and 2 M is {twice} s. From there on the series says nothing any
+    more, and the interval is M.
 2 M at the limit
     | return mtbf => return 2 * mtbf
     {told}: where a save takes 2 M or longer, the interval is M, which is {mtbf} s, and not 2 M.

@@ -9,7 +9,7 @@ pieces give its own elements, each once, and no padding. A row is cut for n rank
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.checks.compare import count, describe, is_array, numbers_in
+from helpers.checks.compare import count, describe, is_array
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Apart
 from helpers.checks.drives.values import plain
@@ -40,6 +40,10 @@ def cases(seed: int) -> list[Case]:
     return made
 
 
+def _whole(value: Any) -> bool:
+    return type(value) is int or (is_array(value, ()) and value.dtype.kind in "iu")
+
+
 def given(value: Any) -> list[Piece] | None:
     """Pieces in any kind of list; None for anything else."""
     items = value.tolist() if is_array(value) else value
@@ -47,8 +51,8 @@ def given(value: Any) -> list[Piece] | None:
         return None
     found = list[Any]()
     for item in items:
-        each = numbers_in(item.tolist() if is_array(item) else item, 3)
-        if each is None or not all(map(float.is_integer, each)):
+        each = item.tolist() if is_array(item) else item
+        if type(each) not in (list, tuple) or len(each) != 3 or not all(map(_whole, each)):
             return None
         found.append(tuple(map(int, each)))
     return found
@@ -203,6 +207,14 @@ empty pieces
     | begin < end => True
     {told}: from some parts there is nothing to take, and their files need not be opened. List a
     piece only where its start is below its stop.
+no pieces of one element
+    | begin < end => end - begin > 1
+    {told}: a piece of one element is a piece as well: its stop is its start + 1.
+a piece for each element
+    | found.append((part, begin - first, end - first))
+        => found += [(part, at - first, at - first + 1) for at in range(begin, end)]
+    {told}: you list each element on its own. What a rank needs of a part lies side by side there:
+    it is one piece, from its start to its stop.
 empty pieces where slices meet
     | begin < end => begin <= end
     {told}: a slice that ends where the other begins shares no element with it: start < stop, not ≤.

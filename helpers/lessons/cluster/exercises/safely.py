@@ -20,13 +20,15 @@ from helpers.lessons.cluster.exercises.faults import ended, faults, used
 
 def cases(seed: int) -> list[Case]:
     """Over an older file, beside one that another rank is writing; parts of a sharded checkpoint;
-    a file of the same size; no bytes; the first file of a folder. The same kinds for any seed."""
+    a file of the same size; no bytes; the first file of a folder; one whose name begins others'.
+    The same kinds for any seed."""
     random = rng(seed, "17.3")
     sizes = [12, 15, 11, 10] if not seed else [int(n) for n in random.integers(9, 17, 4)]
     step = 40 if not seed else int(random.integers(1, 1000))
     letters = list("abcdefghijklmnopqrstuvwxyz ")
     text = ["".join(random.choice(letters, n)) for n in (*sizes, 6, 7, 5, 9)]
     parts = [f"step-{step:08d}.part-{n}-of-4" for n in range(3)]
+    whole = f"step-{step:08d}"
     beside = {"optimizer": text[4], "optimizer.tmp": text[5]}
     kinds: list[tuple[dict[str, str], str, str, str, str]] = [
         ({"model": text[0][3:], **beside}, "model", text[0], text[6], "data order"),
@@ -34,6 +36,7 @@ def cases(seed: int) -> list[Case]:
         ({"model": text[2][::-1] + "!"}, "model", text[2] + ".", text[6], "optimizer"),
         ({"model": text[3]}, "model", "", text[7], "data order"),
         ({}, "latest", text[3], text[6], "model"),
+        ({parts[0]: text[4]}, whole, text[3], text[6], f"{whole[:-1]}{(step + 1) % 10}"),
     ]
     made = []
     for files, name, new, later, other in kinds:
@@ -117,8 +120,8 @@ def elsewhere(folder: Any, name: str, data: bytes) -> None:
 WRONG = """
 nothing is written
     = elsewhere
-    {seen}: you asked nothing of `folder`. Write with its methods: what goes to the disk past them
-    is in no folder of a checkpoint.
+    {seen}: you asked nothing of `folder`. Each file, also one of no bytes, is written with its
+    methods: what goes to the disk past them is in no folder of a checkpoint.
 in place
     | temporary = name + ".tmp" => temporary = name
     | folder.rename(temporary, name) =>
@@ -225,6 +228,11 @@ clears all temporary files
     | temporary =
         => [folder.remove(each) for each in folder.names() if each.endswith(".tmp")]; temporary =
     {seen}: that rank is in the middle of its write. Only a temporary file of your own name may go.
+clears what begins with its name
+    | temporary = => [folder.remove(each) for each in folder.names() if each.startswith(name)
+        and each != name]; temporary =
+    {seen}: a name may begin as yours does and be another file's. Of what others have left only your
+    own temporary file may go, by its whole name.
 leaves a mark
     | folder.sync_names()
         => folder.sync_names(); folder.write(name + ".done", b""); folder.sync(name + ".done");

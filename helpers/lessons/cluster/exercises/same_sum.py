@@ -4,7 +4,7 @@
 `like` has a gradient's shape and type. The claim: on every rank zeros + part 0 + part 1 + …, bit
 for bit, whoever has which part, on ranks without one too; mine and like stay as they are; no
 message is left open. Any way to get there is right: a table and an all-reduce, or through rank 0.
-What makes this file large are nine families of mistakes and 31 wrong answers.
+What makes this file large are nine families of mistakes and 32 wrong answers.
 """
 
 import math
@@ -21,6 +21,8 @@ from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.cluster.algorithms.same_sum import ordered_sum as reference
 from helpers.lessons.cluster.exercises.gradients import (
+    FLAT,
+    MATRIX,
     PLAIN,
     fault_of,
     gradients,
@@ -33,7 +35,7 @@ from helpers.lessons.messages.algorithms.collectives import all_reduce_ring
 def cases(seed: int) -> list[Case]:
     """Rank r has every N-th part; then ranks without a part, and parts that lie anywhere.
 
-    Seed 0: 3 ranks with 20 parts, then 1, 2 and 5 ranks, in float64 and float32.
+    Seed 0: 3 ranks with 20 parts, then 1, 2 and 5 ranks, in float64 and float32; then a matrix.
     """
     random = rng(seed, "17.6")
     more = 3 * int(random.integers(0, 3)) if seed else 0  # the first has unequal ranks
@@ -41,6 +43,7 @@ def cases(seed: int) -> list[Case]:
         (3, 20 + more, "float64", False), (1, 20 + more, "float32", False),
         (2, 18 + more, "float32", False), (5, 21 + more, "float64", False),
         (5, 3, "float32", False), (3, 11 + more, "float64", True), (1, 1, "float64", False),
+        (2, 7, "float32", False),
     ]  # fmt: skip
     made = []
     for ranks, parts, kind, anywhere in settings:
@@ -50,23 +53,26 @@ def cases(seed: int) -> list[Case]:
             owner[:2] = [ranks - 1, 0]  # not as every N-th
         random.shuffle(order)  # of the parts in each rank's `mine`
         table = gradients(random, owner, ranks, kind)
-        like = np.array(random.uniform(1, 9, table.shape[1]), kind)
+        shape = MATRIX if parts == 7 else FLAT
+        like = np.array(random.uniform(1, 9, table.shape[1]), kind).reshape(shape)
+        each = table.reshape(parts, *shape)
         args = tuple(
-            ({part: table[part] for part in order if owner[part] == rank}, parts, like)
+            ({part: each[part] for part in order if owner[part] == rank}, parts, like)
             for rank in range(ranks)
         )
         name = f"On {count(ranks, 'rank')} with {count(parts, 'part')} in {kind}"
         name += ", which lie anywhere" if anywhere else ""
-        facts = {"table": table, "owner": owner, "want": table.cumsum(axis=0)[-1]}
+        name += f", of shape {shape}" if shape == MATRIX else ""
+        want = table.cumsum(axis=0)[-1]
+        facts = {"table": table, "owner": owner, "want": want, "shape": shape}
         made.append(Case(name, args, ranks, facts=facts))
     return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The bits on every rank, nothing changed, no message left open."""
-    want = case.facts["want"]
     for rank, value in enumerate(seen.values):
-        if fault := fault_of(returned(value), want):
+        if fault := fault_of(returned(value), case.facts["want"], case.facts["shape"]):
             yield f"rank {rank} {fault}."
     yield from changes(case, seen)
     yield not_waited(case, seen)
@@ -74,9 +80,9 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
 
 def rank_0_alone(case: Case, seen: Observation) -> str | None:
     """Rank 0 has it, another has not."""
-    want = case.facts["want"]
+    want, shape = case.facts["want"], case.facts["shape"]
     got = [returned(value) for value in seen.values]
-    wrong = [rank for rank in range(case.ranks) if fault_of(got[rank], want)]
+    wrong = [rank for rank in range(case.ranks) if fault_of(got[rank], want, shape)]
     if 0 in wrong or not wrong:
         return None
     return (
@@ -106,7 +112,7 @@ def local_sums(case: Case, seen: Observation) -> str | None:
         own = np.abs(table[owner == rank])
         sure &= (own < 1e6).all(axis=0) | ((own > 1e6).sum(axis=0) == (own > 0).sum(axis=0))
     exact = np.array([math.fsum(column) for column in table.T], want.dtype)
-    told, got = sure & (exact != want), [returned(value) for value in seen.values]
+    told, got = sure & (exact != want), [np.ravel(returned(value)) for value in seen.values]
     alike = all(np.array_equal(each[told], exact[told]) for each in got)
     if not told.any() or not alike or np.array_equal(got[0][PLAIN:], exact[PLAIN:]):
         return None  # who sums exactly has these elements as well
@@ -173,11 +179,13 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the first rank that is not right, and an element of it."""
     want = case.facts["want"]
     named = {"n": case.ranks, "parts": len(case.facts["owner"]), "type": str(want.dtype)}
+    named["shape"] = case.facts["shape"]
     for rank, value in enumerate(seen.values):
         got = returned(value)
         named |= {"rank": rank, "returned": describe(got)}
-        if not is_array(got, want.shape):
+        if not is_array(got, case.facts["shape"]):
             break
+        got = got.ravel()
         if (got != want).any():
             at, has, should = telling(got, want)
             named["told"] = f"rank {rank} has {has} as element {at} instead of {should}"
@@ -239,7 +247,8 @@ added in float64
     {told}: you added in float64 and rounded at the end. That is more exact and depends on no order
     here, but has other bits than additions in {type}, which were asked for.
 exact sums
-    | return total => return like.new_tensor([math.fsum(column.tolist()) for column in table.T])
+    | return total
+        => return like.new_tensor([math.fsum(each.tolist()) for each in table.flatten(1).T])
     {told}: you summed exactly and rounded once, as `math.fsum` does. That has the same bits on any
     number of ranks too, but others than were asked for: one part after the other, rounded each
     time.
@@ -286,6 +295,9 @@ starts from `like`
 the table itself
     | return total => return table
     rank {rank} returned {returned}, a row for each part. Add the rows, and return one gradient.
+a row of a matrix
+    | return total => return total.flatten()
+    rank {rank} returned {returned}: a gradient has the shape {shape} here, and so has their sum.
 float32 on the way
     | += row => += row.float()
     {told}: something was float32 on the way, and gradients in float64 lost their last digits there.

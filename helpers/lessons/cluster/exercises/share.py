@@ -17,14 +17,18 @@ from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.cluster.algorithms.effective import effective_share as reference
 
+# All in less than a second; and a job that hardly ever fails.
+_ENDS = [(0.1, 0.02, 0.05, 0.9), (3600.0, 1.0, 60.0, 8.64e6)]
+
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: a job of a failure every three hours, one that hardly gets on, no restart, a save of
-    no time, an interval longer than the time between failures; else others of these kinds."""
+    no time, an interval longer than the time between failures, all short, hardly a failure."""
     random = rng(seed, "17.2")
     settings: list[tuple[float, ...]] = [
         (1000.0, 60.0, 600.0, 10_000.0), (550.0, 300.0, 600.0, 900.0),
         (7000.0, 300.0, 0.0, 86_400.0), (500.0, 0.0, 120.0, 5000.0), (5000.0, 60.0, 300.0, 3600.0),
+        *_ENDS,
     ]  # fmt: skip
     if seed:
         # In units of mtbf: none of the terms is small, whatever is left out or put in.
@@ -34,6 +38,7 @@ def cases(seed: int) -> list[Case]:
             mtbf = round(float(random.uniform(1000, 50_000)), 1)
             parts = (round(each * mtbf * float(random.uniform(0.8, 1.25)), 1) for each in kind)
             settings.append((*parts, mtbf))
+        settings += _ENDS
     made = []
     for interval, save, restart, mtbf in settings:
         name = (
@@ -53,7 +58,8 @@ def claim(case: Case, seen: Observation) -> str | None:
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name."""
     interval, save, restart, _ = case.args[0]
-    got, want = told_apart(number(seen.values[0]) or 0.0, case.facts["want"])
+    gave = number(seen.values[0]) if seen.values else None
+    got, want = told_apart(gave or 0.0, case.facts["want"])
     found = {"interval": interval, "save": save, "restart": restart, "both": interval + save}
     words = {name: f"{value:g}" for name, value in found.items()}
     takes = f"{interval / case.facts['want']:.5g}"
@@ -131,6 +137,10 @@ without − 1
     | - 1 =>
     {told}: your exponential is not lessened by 1. Where nothing ever fails, M · (exp(t/M) − 1)
     comes to t; without the 1 it comes to M.
+1 taken off all
+    | (math.exp((interval + save) / mtbf) - 1) => math.exp((interval + save) / mtbf) - 1
+    {told}: your 1 is taken off the whole product. Take it off the exponential alone, in brackets:
+    `(math.exp(…) - 1)`.
 − 1 in the exponent
     | (math.exp((interval + save) / mtbf) - 1) => math.exp((interval + save) / mtbf - 1)
     {told}: your 1 is taken off in the exponent, exp((interval + save)/M − 1). Take it off the
@@ -140,6 +150,14 @@ brackets forgotten
     | interval / takes => interval / mtbf * takes
     {told}: Python goes from left to right: `interval / mtbf * math.exp(…)` divides by M and
     multiplies by all the rest. Put what you divide by into brackets.
+divides by half of it
+    | interval / takes => interval / (mtbf * restarts) * (takes / (mtbf * restarts))
+    {told}: Python goes from left to right: you divide by M · exp(R/M) and multiply by exp((interval
+    + save)/M) − 1. Put all that you divide by into one pair of brackets.
+M below the save alone
+    | (interval + save) / mtbf => interval + save / mtbf
+    `math range error`: an exponent is far too large. It is (interval + save)/M, with the sum in
+    brackets, for Python divides before it adds; and R/M.
 no exponential
     | math.exp((interval + save) / mtbf) - 1 => (interval + save) / mtbf
     {told}: where exp((interval + save)/M) − 1 stands you have (interval + save)/M. The two are near

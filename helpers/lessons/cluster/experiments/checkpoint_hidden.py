@@ -118,6 +118,11 @@ def costs(
     return found
 
 
+def added_words(cost: Cost) -> str:
+    """What a save adds, in words: noise may make stretches with one the quicker ones."""
+    return f"{1e3 * cost.added:.0f} ms" if cost.added > 0 else "nothing that is seen"
+
+
 def hidden(found: dict[str, list[Cost]], way: str, beside: str = "blocking") -> float:
     """The share of a blocking save's time that a way hides: 1 is all of it, 0 nothing.
 

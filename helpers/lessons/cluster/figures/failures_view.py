@@ -39,7 +39,18 @@ DOES: dict[str, tuple[str, dict[str, Any]]] = {
     "save": ("saving", {"facecolor": ORANGE, "hatch": "////"}),
     "restart": ("restarting", {"facecolor": SKY, "hatch": "\\\\\\\\"}),
 }
-TICKS = (1, 10, 60, 600, 3600, 36_000, 432_000, 4_320_000)  # seconds, on an axis of intervals
+TICKS = (
+    1,
+    10,
+    60,
+    300,
+    1800,
+    7200,
+    28_800,
+    172_800,
+    864_000,
+    4_320_000,
+)  # seconds, on an axis of intervals
 SEEN = 0.002  # of the width: what is shorter has no place in the legend
 
 
@@ -165,11 +176,13 @@ def show_intervals(job: Job, interval: Interval, effective: Share) -> None:
     figure, ax = axes(height=3.6)
     curves = curves_of(job, interval, effective)
     _draw(ax, curves)
+    others = [expected_share(job, curves.chosen * by, effective) for by in (0.5, 2, 10)]
+    half, twice, ten = (f"{100 * (curves.there - each):.1f}" for each in others)
     show(
         figure,
         "The share of time that is of use, over the work between two saves, of Llama 3's job if "
-        "all waited for a save. The top is flat: half or twice the best interval costs little, ten "
-        "times costs much.",
+        f"all waited for a save. The top is flat: by the formula half the chosen interval costs "
+        f"{half} points, twice as much {twice}, ten times as much {ten}.",
         _interval_words(job, curves),
     )
 
@@ -187,7 +200,7 @@ def _draw(ax: Any, curves: Curves) -> None:
     ticks = [each for each in TICKS if minutes[0] <= each / 60 <= minutes[-1]]
     ax.set_xticks([each / 60 for each in ticks], [said(each) for each in ticks])
     ax.minorticks_off()
-    ax.legend(loc="lower center", fontsize=9)
+    ax.legend(loc="lower left", fontsize=9)
 
 
 def _interval_words(job: Job, curves: Curves) -> str:
@@ -216,21 +229,14 @@ def show_by_gpus(
         label = "on the clock" if number == 0 else None
         ax.plot(gpus, [100 * each for each in shares], "o", color=colours[name], markersize=4,
                 label=label)  # fmt: skip
-    for number, each in enumerate(published):
-        look = {**PUBLISHED, "label": "published" if number == 0 else None}
+    for mark, each in zip("Ds^v", published, strict=False):  # names beside them would hide curves
+        label = f"{each.name}: {'more than ' * each.at_least}{100 * each.published:.0f} %"
+        look = {**PUBLISHED, "label": label, "marker": mark}
         ax.plot(each.gpus, 100 * each.published, **look)
-        name = each.name.replace(", ", "\n")
-        if each.at_least:
-            name += f"\nmore than {100 * each.published:.0f} %"
-        at_left = each.gpus > 2 * gpus[0]  # of its point, where there is room
-        ax.annotate(name, (each.gpus, 100 * each.published), fontsize=8, textcoords="offset points",
-                    xytext=(-7 if at_left else 7, -2), ha="right" if at_left else "left", va="top",
-                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
-                    )  # fmt: skip
     ax.set(xscale="log", xlabel="GPUs", ylabel="effective time (%)", ylim=(0, 104))
     ax.set_xticks(gpus, [f"{each:,}".replace(",", "\u202f") for each in gpus], fontsize=8)
     ax.minorticks_off()
-    ax.legend(fontsize=8, loc="lower left")
+    ax.legend(fontsize=8, loc="lower left", title="white: published", title_fontsize=8)
     told = "; ".join(
         f"{name}: {100 * shares[0]:.1f} % on {gpus[0]} GPUs, {100 * shares[-1]:.1f} % on {gpus[-1]}"
         for name, shares in curves.items()

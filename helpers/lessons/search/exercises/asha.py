@@ -2,88 +2,31 @@
 
 The claim, decision by decision: the topmost rung first; there the best trial that is among the
 ⌊n/η⌋ best of what is known now and was not promoted yet; else the next new trial; else nothing.
+Where the class has `promoted` and `done`, who has left each rung stands there, and the end is seen.
 The file is long because it tells the reason of every wrong decision. Source: Li et al., "A System
 for Massively Parallel Hyperparameter Tuning" (2020), algorithm 2.
 """
 
+import copy
 import math
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from helpers.checks.compare import count, describe, is_array, listing, short
-from helpers.checks.drives.calling import Function, failed, wrong_signature
-from helpers.checks.drives.values import plain
+from helpers.checks.compare import count, describe, listing, short
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.search.algorithms.asha import Asha as reference
 from helpers.lessons.search.algorithms.rungs import rungs
 from helpers.lessons.search.exercises.promoted import reference as ranked
+from helpers.lessons.search.exercises.turns import decisions
 
 Turn = list[Any]
 
 
-def decisions(fn: Function, case: Case) -> Observation:
-    """Drive `fn(trials, least, most, factor)`, a search, with workers; `values[0]` is a list.
-
-    A case's arguments: those four, workers, losses[trial][rung], order. All free workers ask for a
-    job, the first worker first; then some report, by the next list in `order`, and all who are free
-    ask again, and so on to the end. An item is `[reports, decided]`: the jobs that were reported
-    and their losses, and what the free workers were told since, a job or None each. What is no
-    job ends the list.
-    """
-    trouble = wrong_signature(fn, 4)
-    if trouble:
-        return trouble
-    *given, workers, losses, order = case.args[0]
-    turns: list[Any] = []
-    try:
-        search = fn(*given)
-        busy: dict[int, Any] = {}
-        reports: list[Any] = []
-        while len(turns) < 400:  # more than any search needs
-            told: list[Any] = []
-            turns.append([reports, told])
-            for worker in range(workers):
-                if worker not in busy:
-                    job = search.next()
-                    told.append(spelled(job))
-                    if job is None:
-                        continue
-                    if not _is_job(told[-1], losses):
-                        return Observation(values=[turns])
-                    busy[worker] = job
-            if not busy:
-                break
-            reports = []
-            for place in order[len(turns) % len(order)][: len(busy)]:
-                job = busy.pop(sorted(busy)[place % len(busy)])
-                trial, rung, _ = spelled(job)
-                reports.append([spelled(job), losses[trial][rung]])
-                search.report(job, losses[trial][rung])
-    except Exception as error:
-        return failed(error, fn)
-    return Observation(values=[turns])
-
-
-def spelled(job: Any) -> Any:
-    """A job in plain values, with whole numbers of any kind as int."""
-    told = plain(job)
-    if type(told) is not tuple:
-        return told
-    return tuple(int(each) if is_array(each, ()) and each.dtype.kind in "iu" else each
-                 for each in told)  # fmt: skip
-
-
-def _is_job(job: Any, losses: Sequence[Sequence[float]]) -> bool:
-    """Whether it is a job whose loss there is."""
-    if type(job) is not tuple or [type(each) for each in job] != [int] * 3:
-        return False
-    return 0 <= job[0] < len(losses) and 0 <= job[1] < len(losses[job[0]])
-
-
 def cases(seed: int) -> list[Case]:
-    """3 workers first, then 1, 2 and 5; losses that change from rung to rung, some no number."""
+    """3 workers first, then 1, 2 and 5; losses that change from rung to rung, some no number, and
+    once all but one."""
     random = rng(seed, "16.3")
     made = []
     for trials, least, most, factor, workers in (
@@ -92,6 +35,8 @@ def cases(seed: int) -> list[Case]:
         (14, 3, 30, 3, 2),
         (17, 1, 9, 2, 5),
         (2, 5, 40, 3, 3),
+        (1, 2, 9, 3, 2),
+        (6, 1, 4, 2, 2),
     ):
         trials += int(random.integers(0, 6)) if seed and trials > 2 else 0
         known: list[dict[int, float]] = [{} for _ in rungs(least, most, factor)]
@@ -100,7 +45,7 @@ def cases(seed: int) -> list[Case]:
             [round(float(1 + q - at / 4 + 0.5 * random.normal()), 2) for at in range(len(known))]
             for q in quality
         ]
-        for trial in range(3, trials, 7):
+        for trial in range(1, trials) if (factor, workers) == (2, 2) else range(3, trials, 7):
             losses[trial] = [math.nan] * len(known)
         many = [int(n) for n in random.choice([1, (workers + 1) // 2, workers], 4 * trials)]
         order = [random.integers(0, 1000, n).tolist() for n in many]
@@ -109,7 +54,7 @@ def cases(seed: int) -> list[Case]:
         want = decisions(reference, Case(name, (args,))).values[0]
         # For each turn and rung the trials whose loss is known then, the best first.
         ranks = []
-        for reports, _ in want:
+        for reports, *_ in want:
             for (trial, rung, _), loss in reports:
                 known[rung][trial] = loss
             ranks.append([ranked(each, 1) for each in known])
@@ -197,13 +142,37 @@ def claim(case: Case, seen: Observation) -> str | None:
     """Every decision, in order."""
     found = _apart(case, seen)
     if found is None:
-        return None
+        return _kept_wrong(case, seen)
     at, place, got, want = found
     reason = next(_reasons(case, at, got[1][place], place), "")
     return (
         f"{_reported(want)} you decide {_decided(got[1])}; it should be {_decided(want[1])}"
         f"{f': {reason}' if reason else ''}."
     )
+
+
+def _kept_wrong(case: Case, seen: Observation) -> str | None:
+    """What the search keeps that is not so, of one that decides rightly."""
+    for got, want in zip(seen.values[0], case.facts["want"], strict=True):
+        (left, done), (should, over) = got[2], want[2]
+        if left not in (None, should):
+            return (
+                f"{_reported(want)} you decide rightly, and `self.promoted` holds {left}; it "
+                f"should be {should}: of each rung the trials that have gone on from it."
+            )
+        if done not in (None, over):
+            return (
+                f"{_reported(want)} you decide rightly, and `done()` is {done}; it should be "
+                f"{over}. It goes by `self.begun` and `self.promoted`."
+            )
+    return None
+
+
+def compared(case: Case, seen: Observation) -> Any:
+    """The decisions; of one that decides rightly, what it keeps."""
+    if _apart(case, seen) is None:
+        return [turn[2] for turn in seen.values[0]]
+    return [turn[:2] for turn in seen.values[0]]
 
 
 def _no_such_trial(case: Case, seen: Observation) -> str | None:
@@ -253,6 +222,10 @@ class Plain:
     def report(self, job: tuple[int, int, int], loss: float) -> None:
         self.losses[job[1]][job[0]] = loss
 
+    def done(self) -> bool:
+        given = self.begun + sum(map(len, self.promoted))
+        return given == sum(map(len, self.losses)) and copy.deepcopy(self).next() is None
+
     def next(self) -> tuple[int, int, int] | None:
         return self.promotion() or self.beginning()
 
@@ -288,6 +261,10 @@ promotes twice
     | self.promoted[rung].add(trial) => pass
     {when} you promote trial {trial} from rung {below}, and it was promoted from there already. Note
     in `self.promoted`, at the rung that it leaves, who has gone on.
+notes who goes on where it goes to
+    | self.promoted[rung] *=> self.promoted[rung + 1]
+    you note who goes on in `self.promoted[rung + 1]`, at the rung that it goes to. What stands
+    there has gone on *from* that rung: it is `self.promoted[rung]`.
 takes the promoted ones out first
     | return ranked(self.losses[rung], self.factor) => known = self.losses[rung];
         left = [trial for trial in ranked(known, 1) if trial not in self.promoted[rung]];
@@ -356,6 +333,7 @@ EXERCISE = Exercise(
     drive=decisions,
     claim=claim,
     numbers=numbers,
+    compared=compared,
     praise=praise,
     reference=reference,
     wrong=wrong_answers("16.3", WRONG, Plain),

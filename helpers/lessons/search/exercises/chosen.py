@@ -131,8 +131,13 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 WRONG = """
 the same rows choose and judge
     | right[:, left] => right
-    {said}: that is the best model’s share of the rows that chose it. It was chosen for its luck on
-    these, too. Let the other parts choose, and this part judge.
+    {said}: that is the share of one model on all rows, of that which is best there. Rows that chose
+    it judge it, too, and flatter it: let the other parts choose, and this part judge.
+the first choice for all parts
+    | hits = 0.0 => hits, best = 0.0, -1
+    | best = int( => best = best if best >= 0 else int(
+    {said}: you choose once, and keep that model for all parts. Rows that chose it judge it then.
+    Choose anew for each part, by all others.
 each part chooses for itself
     | right[:, left] => right[:, list(part)]
     {said}: on each part you take the model that is best on this very part. A part judges those that
@@ -172,6 +177,16 @@ wiped out in place
     {said}: you set the part’s own columns of `right` to false, and then count on them: nothing is
     right there any more, and `right` is not the caller’s either. Leave `right` as it is, and choose
     by `right[:, others]`.
+a part from its first row to its last
+    | left[list(part)] => left[min(part) : max(part) + 1]
+    | right[best, list(part)] => right[best, min(part) : max(part) + 1]
+    {said}: you take all rows from a part’s first one to its last. Those of other parts lie between
+    them: take just the rows that `part` lists.
+as many rows in a row
+    | hits = 0.0 => hits, at = 0.0, 0
+    | left = torch => part, at = range(at, at + len(part)), at + len(part); left = torch
+    {said}: you take as many rows as a part has, one after the other. Take just the rows that `part`
+    lists.
 uses up the parts
     | return hits / right.shape[1] => parts.pop(); return hits / right.shape[1]
     ? changes what it was given

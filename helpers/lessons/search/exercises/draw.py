@@ -6,8 +6,7 @@ on its own; the global random states stay as they were. The file is long because
 asked of one answer, each with words of its own.
 """
 
-import builtins
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from math import log, sqrt
 from typing import Any, NamedTuple
@@ -15,96 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from helpers.checks.compare import count, describe, number, short
-from helpers.checks.drives.calling import Function, failed, wrong_signature
-from helpers.checks.drives.values import plain
-from helpers.checks.random_states import seed_all, states
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
-from helpers.lessons.search.algorithms.ranges import Choice, LogUniform, Uniform
 from helpers.lessons.search.algorithms.space import draw as reference
+from helpers.lessons.search.exercises.drawn import PARTS, draws, far
 
-PARTS = ("first", "other", "again", "turned", "salted", "far")
 Row = dict[str, Any]  # a trial's values by names
 _UNEVEN = 2.8  # of Kolmogorov and Smirnov: an even one exceeds it once in three million times
 _TOGETHER = 5.5  # of √n · correlation
 _SKEWED = 30.0  # of χ²: even options exceed it once in a million times, or less often
-_HASH = builtins.hash
-
-
-def draws(fn: Function, case: Case) -> Observation:
-    """Call `fn(space, trial, seed)` again and again.
-
-    A case's arguments are (ranges, trials, seed): for each name a kind and what it is made of. The
-    global random states are others in each part. `values[0]` is a list of the PARTS, and then
-    {"random": whether the global random states were always left alone}. The parts: what the trials
-    gave in turn; trials of the next seed; some of the first once more, from the last one back; the
-    same ones from a space that names its ranges in the other order; and where `hash` gives other
-    numbers for text, as it does in every other process; and those of `far(seed)`. A trial gives
-    `[[name, value], …]` by names.
-    """
-    trouble = wrong_signature(fn, 3)
-    if trouble:
-        return trouble
-    ranges, trials, seed = case.args[0]
-    kinds = {"linear": Uniform, "log": LogUniform, "choice": Choice}
-    space = {name: kinds[kind](*given) for name, (kind, *given) in ranges.items()}
-    turned = {name: space[name] for name in reversed(space)}
-    alone: list[bool] = []
-
-    def ask(part: int, its: Mapping[str, Any], pairs: Iterable[tuple[int, int]]) -> list[Any]:
-        seed_all(part)
-        before = states()
-        told = [plain(fn(dict(its), *pair)) for pair in pairs]
-        alone.append(states() == before)
-        return [sorted(map(list, one.items())) if type(one) is dict else one for one in told]
-
-    in_turn = [(trial, seed) for trial in range(trials)]
-    few = in_turn[:6][::-1]
-    try:
-        found: list[Any] = [
-            ask(0, space, in_turn),
-            ask(1, space, [(trial, seed + 1) for trial in range(trials // 2)]),
-            ask(2, space, few),
-            ask(3, turned, few),
-        ]
-        salt(True)
-        try:
-            found.append(ask(4, space, few))
-        finally:
-            salt(False)
-        found.append(ask(5, space, far(seed)))
-    except Exception as error:
-        return failed(error, fn)
-    return Observation(values=[[*found, {"random": all(alone)}]])
-
-
-def far(seed: int) -> list[tuple[int, int]]:
-    """(trial, seed), far apart: of each two the first is easily taken for the second.
-
-    The first two are the same digits behind one another; then come those of a product of the
-    seed, and of a product of the trial.
-    """
-    products = (1000, 1024, 4096, 10_000, 65_536, 100_000)
-    found = [(10, seed), (0, 10 * seed + 1)]
-    for many in products:
-        found += [(many, seed), (0, seed + 1)]
-    for many in (100, *products):
-        found += [(1, seed), (0, seed + many)]
-    return found
-
-
-def salt(other: bool) -> None:
-    """Let `hash` give other numbers for what holds text, or the usual ones."""
-
-    def holds_text(value: Any) -> bool:
-        if isinstance(value, tuple | frozenset):
-            return any(map(holds_text, value))
-        return isinstance(value, str | bytes)
-
-    def salted(value: Any, /) -> int:
-        return _HASH((1, value)) if holds_text(value) else _HASH(value)
-
-    builtins.hash = salted if other else _HASH
 
 
 def cases(seed: int) -> list[Case]:
@@ -177,6 +95,9 @@ def faults(case: Case, seen: Observation) -> list[Fault]:
             found.append(Fault("order", None, f"{said}: go through `sorted(space)`."))
         if len(rows["first"]) >= 50:
             found += _uneven(case.args[0][0], rows["first"])
+    if not alone["space"]:
+        said = "your function changes `space`: the next trial finds another one. Read it alone."
+        found.append(Fault("space", None, said))
     if not alone["random"]:
         said = "the global random state is another one after your call, for everybody who uses it"
         found.append(Fault("alone", None, f"{said}: make a generator of the call's own."))
@@ -196,6 +117,10 @@ def _mixed_up(case: Case, rows: Mapping[str, list[Row]]) -> Iterator[Fault]:
         said = "`hash` of a text gives another number in every process, so another worker gets "
         said += "other values for the same trial. Seed the generator with the numbers themselves, "
         yield Fault("hash", None, f"{said}`[seed, trial]`.")
+    if rows["elsewhere"] != few:
+        said = "another worker, in a process of its own, gets other values for the same trials: "
+        said += "nothing of your process may decide them, such as its number, where something lies "
+        yield Fault("process", None, f"{said}in its memory, or what was drawn and noted before.")
     places: dict[str, int] = {}
     for trial, row in enumerate(first):
         before = places.setdefault(repr(row), trial)
@@ -232,10 +157,13 @@ def _uneven(ranges: Mapping[str, Sequence[Any]], rows: list[Row]) -> Iterator[Fa
                 yield Fault("choice", None, said)
             continue
         ranked, middle = np.sort(places[name]), float(np.median(places[name]))
+        # Where there are most too many up to a place, or too few.
         apart = np.concatenate([np.arange(1, n + 1) / n - ranked, ranked - np.arange(n) / n])
         if sqrt(n) * float(apart.max()) > _UNEVEN:
-            said = f"half of the trials have `{name}` in the part above {100 * middle:.0f} % of "
-            said += "its range" + (" of logarithms." if its[0] == "log" else ".")
+            at = int(apart.argmax())
+            many, end = (at + 1 if at < n else at - n), float(ranked[at % n])
+            said = f"{many} of {n} trials have `{name}` in the first {100 * end:.0f} % of its range"
+            said += f"{' of logarithms' * (its[0] == 'log')}, where about {n * end:.0f} belong."
             yield Fault(its[0], middle > 0.8, said)
     found, told = [], ""
     for one, two in combinations([name for name in places if float(np.ptp(places[name]))], 2):
@@ -320,6 +248,11 @@ the hash of a text
     | [seed, trial] => hash(f"{seed}-{trial}") % 2**32
     `hash` of a text gives another number in every process, so another worker, or you tomorrow, gets
     other values for the same trial. Give the generator both numbers themselves, `[seed, trial]`.
+the number of the process
+    | [seed, trial] => [seed, trial, __import__("os").getpid()]
+    another worker, in a process of its own, gets other values for the same trials: nothing of your
+    process may decide them, such as its number, where something lies in its memory, or what was
+    drawn and noted before. Give the generator the two numbers alone, `[seed, trial]`.
 the seed is left out
     | [seed, trial] => trial
     every seed gives the same trials: two searches with other seeds would try the same
@@ -345,6 +278,9 @@ options rounded
         if hasattr(its := space[name], "options") else its.at(float(p)))
     the first and the last option come half as often as those between them: rounding gives each end
     only half a part. `space[name].at(place)` cuts the options evenly.
+uses up the space
+    | space[name].at => space.pop(name).at
+    your function changes `space`: the next trial finds another one. Read it alone.
 in the dictionary's order
     | sorted(space) => space
     the same space with its names in another order gives the same trial other values. Go through

@@ -17,7 +17,7 @@ from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.search.algorithms.rungs import Job
-from helpers.lessons.search.exercises.asha import spelled
+from helpers.lessons.search.exercises.turns import spelled
 
 _TOLD = (  # 3 workers and 4 trials: each of the ways in which one may be lost or counted twice
     *(("next", 0), ("next", 1), ("next", 2), ("gone", 1, -1), ("report", 0, -1)),
@@ -181,8 +181,17 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
         yield f"{_when(want)}: {_came(got)}; it should be that {_came(want)}."
     if got[3] != want[3]:
         told, should = (count(len(turn[3]), "loss", "losses") for turn in (got, want))
+        if told == should:
+            pairs = zip(got[3], want[3], strict=True)
+            told, should = map(_heard, next(pair for pair in pairs if pair[0] != pair[1]))
         yield f"{_when(want)}: the search inside has been told {told}; it should be {should}."
     yield f"{_when(want)}: `done()` is {got[4]}; it should be {want[4]}."
+
+
+def _heard(told: Any) -> str:
+    """What the search inside was told, in words."""
+    job, loss = told
+    return f"{short(loss)} for {f'Job{job}' if type(job) is tuple else describe(job)}"
 
 
 def _when(turn: Any) -> str:
@@ -245,7 +254,12 @@ what is lost comes last
     {amiss}. Jobs whose worker is gone come before those of the search, which may wait for them.
 the last one lost first
     | pop(0) => pop()
-    {amiss}. Of two lost jobs the one lost first goes first: `pop(0)`.
+    {amiss}. Of two lost jobs the one lost first goes first: the end of `self.waiting` is where new
+    ones come to, and its front where they leave.
+never taken out
+    | self.waiting.pop(0) if => self.waiting[0] if
+    {amiss}. A lost job that somebody does again is still in `self.waiting`, from where the next one
+    gets it as well. Take it out.
 a lost one counts as failed
     | self.waiting.append(job) => self.search.report(job, float("inf"))
     {when}, and you tell the search a loss for it: the trial is lost for good, though only its

@@ -18,10 +18,11 @@ from helpers.lessons.search.exercises.chosen import given, if_changed
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 2 and 9 of 60 rows first; then more the other way, as many, few and none."""
+    """Seed 0: 2 and 9 of 60 rows first; then more the other way, as many, few, none, and 1105."""
     random = rng(seed, "16.6")
     made = []
     counts = [(2, 9, 60), (14, 6, 90), (60, 45, 500), (3, 3, 20), (1, 0, 5), (5, 0, 5), (0, 0, 9)]
+    counts.append((532, 573, 1400))  # 2 to the power of so many rows apart is beyond every float
     for one, two, rows in counts:
         if seed and one != two:
             one, two = one + int(random.integers(0, 4)), two + int(random.integers(0, 2))
@@ -70,6 +71,17 @@ def _no_rows(case: Case, seen: Observation) -> str | None:
     return (
         f"your function raised {seen.kind}: nothing tells the two apart, so the "
         "difference is as likely as can be, 1.0. The sum over k from 0 to 0 gives that by itself."
+    )
+
+
+def _beyond_floats(case: Case, seen: Observation) -> str | None:
+    if seen.kind != "OverflowError":
+        return None
+    apart = sum(case.facts["counts"][:2])
+    return (
+        f"your function raised OverflowError: with m = {apart} the ways, or 2 to the power of m, "
+        "are beyond every float. Python's whole numbers have no end: add up, multiply by 2, and "
+        "divide by `2**m` last."
     )
 
 
@@ -144,6 +156,9 @@ the rest to 1
 a difference of shares
     | min(1.0, 2 * tail / 2**apart) => abs(only_first - only_second) / len(first)
     {said}: that is by how much their shares of right rows differ, and not how likely that is.
+two as a float
+    | 2**apart => 2.0**apart
+    ? beyond every float
 divides by none
     | tail = => share = min(only_first, only_second) / apart; tail =
     ? nothing tells the two apart, so
@@ -163,6 +178,7 @@ EXERCISE = Exercise(
     claim=claim,
     mistakes=(
         Mistake("divides by no rows", _no_rows, unfinished=True),
+        Mistake("beyond floats", _beyond_floats, unfinished=True),
         Mistake("changes a list", _changed),
     ),
     numbers=numbers,

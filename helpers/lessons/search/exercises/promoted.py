@@ -32,7 +32,7 @@ def reference(losses: Losses, factor: int) -> list[int]:
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: 15 trials, of which 7 are no number and some equal; then 11, 6, 5, 4, 3, 2, 1 and
-    none; 40 of which a third each are as good as one another; 7 that nearly are.
+    none; 40 of which a third each are as good as one another; 7 that nearly are; and η = 1.
 
     With 15 trials the numbers that people take instead differ: ⌊(n − 1)/η⌋, n − η, η, n − ⌊n/η⌋,
     and the numbers' own ⌊n/η⌋.
@@ -40,7 +40,7 @@ def cases(seed: int) -> list[Case]:
     random = rng(seed, "16.2")
     listed = []
     sizes = [(15, 3), (11, 3), (6, 2), (5, 2), (4, 2), (3, 3), (2, 3), (1, 2), (0, 4)]
-    for n, factor in (*sizes, (40, 2), (7, 2)):
+    for n, factor in (*sizes, (40, 2), (7, 2), (8, 1)):
         n += 9 * int(random.integers(1, 4)) if seed and n in (11, 15) else 0
         trials = random.permutation(n + 3)[:n].tolist()
         low = round(float(random.uniform(0.1, 0.4)), 2)
@@ -63,6 +63,9 @@ def cases(seed: int) -> list[Case]:
             for trial in ranked[2:]:
                 losses[trial] = float("nan")
             losses[max(ranked[2:])] = math.inf
+        elif n == 5:  # below zero, and far below
+            low_ones = dict(zip(ranked, (-math.inf, -2.5, -0.25, 0.5, 1.0), strict=True))
+            losses = {trial: low_ones[trial] for trial in losses}
         elif n == 4:  # each NaN an object of its own: of these the later ones are told first
             for trial in ranked[1:]:
                 losses[trial] = float("nan")
@@ -229,8 +232,8 @@ in single precision
     unrounded.
 ties by who was told first
     | , trial) => )
-    {promoted}: of two equal losses you take that which was told first, so that the order in which
-    workers end decides. The earlier trial is the better.
+    {promoted}: of two equal losses you take that which was told first. The trial with the smaller
+    number is the better, so that the order in which workers end decides nothing.
 ties by the later trial
     | , trial) => , -trial)
     {promoted}: of two equal losses the trial with the smaller number is the better.

@@ -175,11 +175,15 @@ def show_wrong(
     ends = "; ".join(
         f"from {100 * c[0][1]:.0f} to {100 * c[-1][1]:.0f} % with {n}" for n, c in curves.items()
     )
-    above = rule[0] / mean(curve[0][1] for curve in curves.values())
+    counted = [mean(curve[at][1] for curve in curves.values()) for at in (0, -1)]
+    above, fall, steep = rule[0] / counted[0], counted[1] / counted[0], rule[-1] / rule[0]
+    than = "less" if fall > 1.1 * steep else "more" if fall < 0.9 * steep else "as"
     show(
         figure,
         f"The share of wrong promotions from {trials[0]} to {trials[-1]} trials: {ends}. The "
-        f"paper's rule of thumb is {above:.1f} times as high at {trials[0]}.",
+        f"paper's rule of thumb is {above:.1f} times as high at {trials[0]}. The counted share "
+        f"falls to {100 * fall:.0f} % of itself, the rule's to {100 * steep:.0f} %, so that it is "
+        f"{'as steep as' if than == 'as' else f'{than} steep than'} the rule.",
         f"Wrong promotions from the first rung, both axes logarithmic: {ends}; by the paper's rule "
         f"from {100 * rule[0]:.0f} to {100 * rule[-1]:.0f} %.",
     )
@@ -213,21 +217,28 @@ def show_chosen(curve: Sequence[Chosen]) -> None:
 
 def honest_words(apart: np.ndarray) -> str:
     """Under the table of scores. apart: points by which yours lies above all others, by draw."""
+    spread = float(apart.std(ddof=1))
+    near = bool(abs(apart.mean()) < 2 * spread / len(apart) ** 0.5)
     return (
         "On average of 40 draws of the 100 rows. With the trials yours lies "
         f"{abs(apart.mean()):.1f} points {'above' if apart.mean() > 0 else 'below'} "
-        f"the share of all others, and moves against it by {apart.std(ddof=1):.1f} "
-        "points from draw to draw."
+        f"the share of all others, and moves against it by {spread:.1f} points from draw to draw: "
+        f"that is {'within' if near else 'beyond'} what chance does in 40 draws."
     )
 
 
-def folds_words(lower: int, trials: int) -> str:
-    """Under the table of folds. lower: of so many trials those whose mean is below the loss."""
+def folds_words(lower: int, each: Sequence[Sequence[float]]) -> str:
+    """Under the table of folds. lower: of how many trials the mean is below the loss; each: the
+    losses of a trial's folds."""
+    trials = len(each)
+    between = max(map(mean, each)) - min(map(mean, each))
+    more = sum(max(losses) - min(losses) > between for losses in each)
     return (
         f"Validation losses in nats. For {lower} of {trials} trials the mean of the "
         "folds is below the loss that chose: with five folds a trial learns from the "
         "rows that chose, too, and other rows judge it, so the two columns need not "
-        "agree. Folds differ among themselves, often by more than trials do."
+        f"agree. With {more} of them the folds differ among themselves by more than the trials' "
+        "means do."
     )
 
 
