@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from helpers.checks import known
 from helpers.checks.apart import Run, observe_each
 from helpers.checks.compare import describe, worlds
-from helpers.checks.spec import Case, Exercise, Look, Observation, Verdict, first_said
+from helpers.checks.spec import Case, Exercise, Look, Observation, Verdict, behind, first_said
 from helpers.checks.trouble import explain
 
 
@@ -27,11 +27,9 @@ def judge(exercise: Exercise, case: Case, seen: Observation, run: Run = observe_
         return Verdict("passed")
     if fault is None:
         nth = ("first", "second", "third", "fourth", "fifth")[min(seen.written or 0, 4)]
-        hint = (
-            f"{case.name}, the result is right, but your function changed its {nth} argument, "
-            "which belongs to whoever called it: work on a copy."
-        )
-        return Verdict("wrong", hint, "an argument changed")
+        told = f"the result is right, but your function changed its {nth} argument, which belongs "
+        told += "to whoever called it: work on a copy."
+        return Verdict("wrong", behind(case, told), "an argument changed")
     answer = known.same_as(exercise, case, seen, run)
     if answer is not None:
         said = _asked(lambda c, s: known.said(exercise, answer, c, s), case, seen)

@@ -30,13 +30,22 @@ class Place(NamedTuple):
 
 
 def place(environ: Mapping[str, str] = os.environ) -> Place | None:
-    """This process's place in a job; None outside one. Who is believed says `launchers`."""
+    """This process's place in a job; None outside one. Who is believed says `known`.
+
+    A variable that is empty says nothing. Raises RuntimeError where Open MPI has started it, as in a
+    shell of `srun --pty`: each process would take itself for rank 0 of SLURM's one task.
+    """
     # Imported here: a grader's sandbox, which is in no job, need not hold it.
     from helpers.engine.cluster.known import LAUNCHERS
 
-    e = environ
+    e = {name: text for name, text in environ.items() if text}
     said = (one for one in LAUNCHERS if one.rank in e and one.size in e)
     launcher = next((one for one in said if not one.sure or one.sure in e), None)
+    if (launcher is None or launcher.name == "srun") and e.get("OMPI_COMM_WORLD_SIZE", "1") != "1":
+        raise RuntimeError(
+            f"Open MPI started this process, as rank {e.get('OMPI_COMM_WORLD_RANK')} of "
+            f"{e['OMPI_COMM_WORLD_SIZE']}. Start the script with srun, torchrun, ibrun or horovodrun."
+        )
     if launcher is None:
         return None
     name, node = launcher.name, node_name(e)

@@ -44,6 +44,22 @@ def test_the_innermost_launcher_counts() -> None:
     assert found is not None and (found.rank, found.launcher) == (6, "torchrun")
 
 
+def test_a_variable_that_is_empty_says_nothing() -> None:
+    assert place({"RANK": "", "WORLD_SIZE": "", "MASTER_ADDR": ""}) is None
+    assert place({**SRUN, "RANK": "", "WORLD_SIZE": "4", "MASTER_ADDR": "n1"}) == place(SRUN)
+
+
+def test_open_mpi_in_a_shell_of_srun_s_is_told() -> None:
+    shell = {**SRUN, "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}
+    started = {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4"}
+    for beside in (shell, {}):
+        with pytest.raises(RuntimeError, match="Open MPI started this process, as rank 2 of 4"):
+            place({**beside, **started})
+    inner = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "n1", "LOCAL_RANK": "0"}
+    found = place({**shell, **started, **inner})
+    assert found is not None and found.launcher == "torchrun"
+
+
 def test_a_batch_script_is_no_rank() -> None:
     # It has SLURM_PROCID=0 and SLURM_NTASKS, and would wait for ranks that nobody starts.
     assert place({"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_NTASKS": "4"}) is None
