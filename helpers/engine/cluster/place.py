@@ -32,8 +32,8 @@ class Place(NamedTuple):
 def place(environ: Mapping[str, str] = os.environ) -> Place | None:
     """This process's place in a job; None outside one. Who is believed says `known`.
 
-    A variable that is empty says nothing. Raises RuntimeError where Open MPI has started it, as in a
-    shell of `srun --pty`: each process would take itself for rank 0 of SLURM's one task.
+    A variable that is empty says nothing. Raises RuntimeError where Open MPI has started it, as in
+    a shell of `srun --pty`: each process would take itself for rank 0 of SLURM's one task.
     """
     # Imported here: a grader's sandbox, which is in no job, need not hold it.
     from helpers.engine.cluster.known import LAUNCHERS
@@ -44,7 +44,7 @@ def place(environ: Mapping[str, str] = os.environ) -> Place | None:
     if (launcher is None or launcher.name == "srun") and e.get("OMPI_COMM_WORLD_SIZE", "1") != "1":
         raise RuntimeError(
             f"Open MPI started this process, as rank {e.get('OMPI_COMM_WORLD_RANK')} of "
-            f"{e['OMPI_COMM_WORLD_SIZE']}. Start the script with srun, torchrun, ibrun or horovodrun."
+            f"{e['OMPI_COMM_WORLD_SIZE']}. Start the script with srun, torchrun or horovodrun."
         )
     if launcher is None:
         return None
