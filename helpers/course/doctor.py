@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from helpers.course.setup import places, state, system
-from helpers.course.setup.machine import usable_cores, usable_memory
+from helpers.course.setup.machine import usable_cores, usable_memory, without_name
 
 GIB = 1024**3
 CORES_WANTED = 2
@@ -203,6 +203,8 @@ def find_slurm() -> Finding:
         if shutil.which("sbatch"):
             what = "its commands, for a cluster that this machine belongs to; none of your own"
         return Finding("SLURM", False, what, f"{WITHOUT_SLURM} {system.install_line(missing)}")
+    if why := without_name():
+        return Finding("SLURM", False, "would not start", why)
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *system.SBIN])
     what = first_line(shutil.which("slurmctld", path=path) or "", "-V") or "there"
     if not state.ready():
