@@ -44,6 +44,18 @@ def test_an_affine_round_trip_is_off_by_half_a_step_at_most(a, b, bits, seed):
     assert grid.low <= grid.scale / 2 + min(low, 0) and grid.high >= max(high, 0) - grid.scale / 2
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_a_type_s_own_ends_stay_numbers(dtype):
+    end = torch.finfo(dtype).max
+    for low, high in ((-end, end), (0.0, end), (-end, 0.0)):
+        ends = torch.tensor([low, high], dtype=dtype)
+        grid = affine_grid(ends[0], ends[1])
+        there = grid.round_trip(ends)
+        assert there.isfinite().all()
+        off = (there.double() / 2 - ends.double() / 2).abs().max()  # half, as all may be too much
+        assert off <= grid.scale.double() / 4 * 1.01 + end * torch.finfo(dtype).eps
+
+
 @AT_EASE
 @given(st.floats(0, 1e6), BITS, SEEDS)
 def test_a_symmetric_round_trip(bound, bits, seed):

@@ -89,6 +89,8 @@ def test_no_trial_is_lost_with_its_worker(make: type, workers: int, kills: float
 def test_a_job_counts_once(make: type) -> None:
     search = make(4, 1, 9, 3)
     job = search.next()
+    with pytest.raises(ValueError, match="has no loss: report NaN"):
+        search.report(job, None)
     search.report(job, 0.1)
     for again in (lambda: search.report(job, 0.2), lambda: search.give_up(job)):
         with pytest.raises(ValueError, match="does not run: it was reported already"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 
-from helpers.lessons.search.algorithms.halving import place
+from helpers.lessons.search.algorithms.halving import check_loss, place
 from helpers.lessons.search.algorithms.rungs import Job, rungs
 
 
@@ -36,7 +36,11 @@ class Asha:
         return job
 
     def report(self, job: Job, loss: float) -> None:
-        """A job's loss is known. Raises ValueError for a job that does not run: one counts once."""
+        """A job's loss is known; NaN where it was lost.
+
+        Raises ValueError for a job that does not run, as one counts once, and for no number.
+        """
+        check_loss(job, loss)
         self._end(job)
         self.losses[job.rung][job.trial] = loss
         insort(self.ranked[job.rung], place(job.trial, loss))

@@ -20,6 +20,12 @@ def place(trial: int, loss: float) -> tuple[bool, float, int]:
     return (True, 0.0, trial) if math.isnan(loss) else (False, loss, trial)
 
 
+def check_loss(job: Job, loss: float | None) -> None:
+    """Raises ValueError where a job's loss is none, before anything is noted of it."""
+    if loss is None:
+        raise ValueError(f"{job} has no loss: report NaN, or give_up where its worker is gone.")
+
+
 def best(losses: Mapping[int, float], count: int) -> list[int]:
     """The trials with the smallest losses, the best first."""
     return sorted(losses, key=lambda trial: place(trial, losses[trial]))[:count]
@@ -53,8 +59,7 @@ class SuccessiveHalving:
 
         Raises ValueError for a job that does not run, as one counts once, and for no number.
         """
-        if loss is None:
-            raise ValueError(f"{job} has no loss: report NaN, or give_up where its worker is gone.")
+        check_loss(job, loss)
         self._end(job)
         self.losses[job.rung][job.trial] = loss
         if self.waiting or self.running or self.rung + 1 == len(self.resources):
