@@ -99,7 +99,7 @@ HINTS: dict[str, dict[str, str]] = {
         "changed": _WRITTEN,
     },
     "15.6": {"changed": _WRITTEN, "linked": "whether a way leads back for autograd"},
-    "16.1": {"random": _RANDOM},
+    "16.1": {"random": _RANDOM, "space": _WRITTEN},
     "17.5": {"changed": _WRITTEN, "names": ""},
 }
 

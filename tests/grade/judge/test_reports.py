@@ -30,7 +30,7 @@ ASKED = {
     *("wants", "version", "applied", "dropped", "moves", "gave", "step", "start", "turns", "asked"),
     *("tokens", "out", "gradient", "loss", "x", "scale", "parts", "parameters", "momentum", "own"),
     *("told", "pushed", "again", "gone", "at", "sums", "ends", "done", "finish", "order", "calls"),
-    *("found", "beside"),
+    *("found", "beside", "workers"),
 }
 
 # What a submission could do to its own process before its answer is called.
