@@ -332,7 +332,7 @@ def row(exercise: Exercise) -> str:
 _OTHERS = "it is its own copy, which nobody reads again"
 _SIX = "numbers are compared to six digits, as float32 gives them"
 _IN_PLACE = (
-    "the tensor that it was given holds the result, and is looked at; what it returns is not"
+    "the result is looked at where it is left, in a tensor or a graph; what is given back is not"
 )
 _SEES = "the grader asks each rank in a process of its own"
 MAY: dict[str, tuple[str, ...]] = {
@@ -346,10 +346,10 @@ MAY: dict[str, tuple[str, ...]] = {
     _IN_PLACE: (
         "02.2 three digits", "02.2 shape", "02.2 remembers", "02.3 shape", "02.3 remembers",
         "02.5 shape", "02.5 remembers", "09.4 shape", "09.4 remembers", "10.1 three digits",
-        "10.1 saturated", "10.1 shape", "10.1 remembers",
+        "10.1 saturated", "10.1 shape", "10.1 remembers", "08.1 remembers",
     ),
     _OTHERS: ("03.3 writes", "06.1 writes", "08.1 writes", "08.2 writes", "08.3 writes",
-              "12.5 writes", "13.4 writes"),
+              "12.5 writes", "13.4 writes", "18.3 writes"),
     _SEES: ("03.1 elsewhere",),
 }  # fmt: skip
 """What may pass, by the reason."""
