@@ -167,7 +167,10 @@ class RemoteComm(Comm):
         fd = self._line.frames.take_fd()
         memory = mmap.mmap(fd, 0)
         os.close(fd)
-        whole = torch.frombuffer(memory, dtype=buffer.dtype, count=self.size * buffer.numel())
+        count = self.size * buffer.numel()
+        if not count:  # which `frombuffer` refuses
+            return [buffer.new_empty(buffer.shape) for _ in range(self.size)]
+        whole = torch.frombuffer(memory, dtype=buffer.dtype, count=count)
         return list(whole.view(self.size, *buffer.shape).unbind())
 
     def shares_memory(self) -> None:
