@@ -79,16 +79,16 @@ PUBLISHED = {"mean": 4.0, "min": 0.0, "max": 9.0}
 # round, arguments and words.
 COMPARED: dict[str, tuple[tuple[tuple[Any, ...], str], ...]] = {
     "start.figures.first_view: show_break_even": (
-        (break_even(0.5, 1.6, 2.4), "2.00 times as slow with the least work and 1.60 times as quick"
-         " with the most: splitting pays off only where"),
+        (break_even(0.5, 1.6, 2.4), "0.50 times as quick with the least work and 1.60 times as"
+         " quick with the most: splitting pays off only where"),
         (break_even(1.0, 1.6, 1.6), "about as quick with the least work and 1.60 times as quick"
          " with the most: splitting costs no time here"),
-        (break_even(0.5, 0.8, 0.4), "1.25 times as slow with the most: splitting does not pay off"),
+        (break_even(0.5, 0.8, 0.4), "0.80 times as quick with the most: splitting does not pay"),
     ),
     "start.figures.first_view: show_break_even, four ranks": (
-        (break_even(0.5, 1.6, 2.4), "with the most work, they are 1.50 times as quick"),
-        (break_even(0.5, 1.6, 1.6), "with the most work, they are about as quick"),
-        (break_even(0.5, 1.6, 0.8), "with the most work, they are 2.00 times as slow"),
+        (break_even(0.5, 1.6, 2.4), "Four, 2.40 times as quick with the most, are ahead of two"),
+        (break_even(0.5, 1.6, 1.6), "Four, 1.60 times as quick with the most, are level with two"),
+        (break_even(0.5, 1.6, 0.8), "Four, 0.80 times as quick with the most, are behind two"),
     ),
     "messages.figures.link_view: show_message_speeds": (
         (speeds(1e-3), "64 bytes go 1,000 times as slowly as a large copy, for all"),

@@ -31,20 +31,21 @@ def show_break_even(times: Mapping[int, Sequence[float]], splitting: float) -> N
     ax.set(xscale="log", xlabel="work for one rank (s)", ylabel="times as quick as one rank")
     ax.set_ylim(0)
     ax.legend()
-    two, four = speedups
-    least, most = (times_as(two[at], "quick", "slow") for at in (0, -1))
-    if round(two[-1], 2) <= 1:
+    # As they are printed: what is less cannot be told apart.
+    two, four = ([round(each, 2) for each in quicker] for quicker in speedups)
+    if two[-1] <= 1:
         pays = "splitting does not pay off here, even with the most"
-    elif round(two[0], 2) >= 1:
+    elif two[0] >= 1:
         pays = "splitting costs no time here, even with the least"
     else:
         pays = "splitting pays off only where the work is large beside the message"
+    lie = "behind" if four[-1] < two[-1] else "ahead of" if four[-1] > two[-1] else "level with"
     show(
         figure,
-        caption=f"Below the grey line more ranks are slower than one. Two are {least} with the "
-        f"least work and {most} with the most: {pays}. Four ranks gain over two only where there "
-        "are cores for them; here, with the most work, they are "
-        f"{times_as(four[-1] / two[-1], 'quick', 'slow')}.",
+        caption="Below the grey line more ranks are slower than one. Two are "
+        f"{times_as(two[0], 'quick')} with the least work and {times_as(two[-1], 'quick')} with "
+        f"the most: {pays}. Four, {times_as(four[-1], 'quick')} with the most, are {lie} two: more "
+        "ranks want more cores.",
         alt="Speed-up over one rank against the work on a log scale, with the model for "
         f"two ranks dashed. {'; '.join(told)}.",
     )
