@@ -68,6 +68,7 @@ def test_views_say_what_they_show(training: Training, shown: Any) -> None:
     spare_view.show_waiting({"all": training, "some": training})
     assert all(each.caption.endswith(".") and each.alt.endswith(".") for each in found)
     assert "never never" in found[2].alt
+    assert found[2].caption.endswith("first there: none.")
 
 
 RUN = (

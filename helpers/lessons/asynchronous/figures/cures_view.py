@@ -105,7 +105,8 @@ def show_cures(found: Runs) -> None:
         caption=f"A mark a seed: green (●) ends below {LEARNED} % with every seed, orange (■) with "
         f"some, red (✕) with none. Green in both: {', '.join(holds_in_all(found)) or 'none'}.",
         alt=f"Dot charts of final test errors by cure, in %, a number a seed. {'. '.join(words)}. "
-        f"The last panel is the time: these take longer than without a cure: {', '.join(slow)}.",
+        f"The last panel is the time: these take longer than without a cure: "
+        f"{', '.join(slow) or 'none'}.",
     )
 
 

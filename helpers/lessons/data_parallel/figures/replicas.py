@@ -12,6 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from helpers.notebook import style
+from helpers.notebook.compared import times_as
 from helpers.notebook.figures import show
 
 
@@ -32,13 +33,17 @@ def show_parts(one: Sequence[float], two: Sequence[float]) -> None:
         look = {"color": colour, "hatch": hatch, "edgecolor": "#444444", "linewidth": 0.4}
         ax.barh([0, 1], wide, left=left, height=0.55, label=name, **look)
         left = left + wide
+    half = two[0] / one[0]
+    goes = "each rank still goes through all weights"
+    if round(half, 2) <= 0.5:
+        goes = f"{'no more than' if round(half, 2) == 0.5 else 'even less than'} half"
     style.rows(ax, ["one rank,\n16 rows", "two ranks,\n8 rows each"])
     ax.set_xlabel("time of a step (ms), measured")
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3)
     show(
         figure,
-        caption=f"With half the rows, forward and backward take {two[0] / one[0]:.0%} of the time: "
-        f"each rank still goes through all weights. On two ranks {two[1] / sum(two):.0%} of the "
+        caption=f"With half the rows, forward and backward take {half:.0%} of the time: "
+        f"{goes}. On two ranks {two[1] / sum(two):.0%} of the "
         "step is the all-reduce.",
         alt=f"Two stacked bars of a step's time, measured: one rank {left[0]:.0f} ms, two ranks "
         f"{left[1]:.0f} ms. Forward and backward take {1e3 * one[0]:.0f} and {1e3 * two[0]:.0f} ms "
@@ -146,11 +151,15 @@ def show_pieces(
     style.ticks(ax.xaxis, pieces)
     ax.minorticks_off()
     ax.legend()
+    ratio = seconds[-1] / seconds[0]
+    pays = "every all-reduce pays its latency"
+    if round(ratio) <= 1:
+        pays = "the latency of each cannot be seen here"
     off = max(max(s / model(n), model(n) / s) for n, s in zip(pieces, seconds, strict=True))
     show(
         figure,
-        caption=f"In {pieces[-1]} pieces the same {what} take {seconds[-1] / seconds[0]:.0f} times "
-        "as long as in one: every all-reduce pays its latency.",
+        caption=f"In {pieces[-1]} pieces the same {what} take "
+        f"{times_as(ratio, 'long', digits=0)} as in one: {pays}.",
         alt="Line chart of time against the number of all-reduces, both logarithmic: "
         f"{1e3 * seconds[0]:.1f} ms for {pieces[0]}, {1e3 * seconds[-1]:.0f} ms for {pieces[-1]}. "
         f"The model, with a latency for each piece, is off by a factor of {off:.1f} at most.",

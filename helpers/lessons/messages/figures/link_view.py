@@ -7,6 +7,7 @@ from typing import Any
 
 from helpers.lessons.messages.algorithms.cost_model import INTERCONNECTS, predicted_seconds
 from helpers.notebook import style
+from helpers.notebook.compared import times_as
 from helpers.notebook.figures import show
 
 TRANSPORTS = {
@@ -78,14 +79,15 @@ def show_message_speeds(
     ax.set(xscale="log", yscale="log", xlabel="size (bytes)", ylabel="speed (GB/s)")
     ax.legend()
     copy = speeds["copy of memory"][-1]
+    ratio = copy / speeds["shared memory"][0]
     told = "; ".join(
         f"{way}: {found[0]:.2g} for 64 B, {found[-1]:.2g} for 16.8 MB"
         for way, found in speeds.items()
     )
     show(
         figure,
-        caption=f"Through shared memory 64 bytes go {copy / speeds['shared memory'][0]:,.0f} "
-        "times as slowly as a large copy, for all that they pay is the latency. 16.8 "
+        caption=f"Through shared memory 64 bytes go {times_as(ratio, 'slowly', 'quickly', 0)} as a "
+        f"large copy{', for all that they pay is the latency' if round(ratio) > 1 else ''}. 16.8 "
         f"MB go at {speeds['shared memory'][-1] / copy:.2f} of a copy's speed, and at "
         f"{speeds['sockets'][-1] / copy:.2f} of it over sockets.",
         alt=f"Speed in GB/s against size, both on log scales. {told}.",

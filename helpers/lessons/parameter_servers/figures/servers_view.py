@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from math import isclose
 from typing import Any
 
 from helpers.engine.servers.training import Training
@@ -94,10 +96,16 @@ def show_throughput(
     place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.2}
     ax.legend(title="on the clock (dashed: by formula)", alignment="left", ncols=4, **place)
     tops = ", ".join(f"{model(most, s):.2f} with {s}" for s in numbers)
+    series = [[round(rate, 2) for (_, s), rate in counted.items() if s == n] for n in numbers]
+    rise, full = "rise with the workers until the servers' links are full", "from there on only "
+    if not all(each[-1] > each[0] for each in series):
+        rise, full = "do not rise with the workers", ""
+    help_ = f"{full}more servers help"
+    if not all(more[-1] > fewer[-1] for fewer, more in pairwise(series)):
+        help_ = "more servers do not help here"
     show(
         figure,
-        caption="Gradients a second rise with the workers until the servers' links are full; from "
-        "there on only more servers help.",
+        caption=f"Gradients a second {rise}; {help_}.",
         alt=f"Gradients a second against workers. Each series rises and then stays flat: at {most} "
         f"workers {tops} servers. The formula goes through all points.",
     )
@@ -233,10 +241,12 @@ def show_staleness(staleness: Any, workers: int) -> None:
     ax.set(xlabel="updates late (last bar: that or later)", ylabel="gradients")
     ax.legend()
     mean = float(np.mean(staleness))
+    late, why = "about N − 1", ": while one computes, each of the others is served once"
+    if not isclose(mean, workers - 1, rel_tol=0.05):
+        late, why = f"{mean:.1f}", f" on average, not N − 1 = {workers - 1}"
     show(
         figure,
-        caption=f"On {workers} real workers a gradient is about N − 1 updates late: while one "
-        "computes, each of the others is served once.",
+        caption=f"On {workers} real workers a gradient is {late} updates late{why}.",
         alt=f"Bar chart of gradients by how many updates late they were, measured: {mean:.1f} on "
         f"average, beside a line at {workers - 1}.",
     )

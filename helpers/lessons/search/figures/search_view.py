@@ -203,9 +203,13 @@ def show_chosen(curve: Sequence[Chosen]) -> None:
     told = "; ".join(
         f"best of {a}: {b:.1f} and {c:.1f} %" for a, b, c in zip(n, chose, others, strict=True)
     )
+    # As they are printed: what is less cannot be told apart.
+    first, last, own = (round(share, 1) for share in (others[0], others[-1], chose[-1]))
+    helps = "helps" if last > first else "brings nothing here" if last == first else "harms here"
+    more = "more than is true" if own > last else "no more than is true here"
     show(
         figure,
-        "Choosing among more trials helps, and the 50 rows that choose say more than is true: with "
+        f"Choosing among more trials {helps}, and the 50 rows that choose say {more}: with "
         f"{n[-1]} trials {chose[-1]:.1f} % on them and {others[-1]:.1f} % on others, "
         f"{100 * curve[-1].bias:.1f} points of flattery.",
         f"Rows named rightly by the chosen one, on the rows that chose it and others. {told}.",
@@ -219,11 +223,13 @@ def honest_words(apart: np.ndarray) -> str:
     """Under the table of scores. apart: points by which yours lies above all others, by draw."""
     spread = float(apart.std(ddof=1))
     near = bool(abs(apart.mean()) < 2 * spread / len(apart) ** 0.5)
+    side = "at"
+    if round(abs(apart.mean()), 1):
+        side = f"{abs(apart.mean()):.1f} points {'above' if apart.mean() > 0 else 'below'}"
     return (
         "On average of 40 draws of the 100 rows. With the trials yours lies "
-        f"{abs(apart.mean()):.1f} points {'above' if apart.mean() > 0 else 'below'} "
-        f"the share of all others, and moves against it by {spread:.1f} points from draw to draw: "
-        f"that is {'within' if near else 'beyond'} what chance does in 40 draws."
+        f"{side} the share of all others, and moves against it by {spread:.1f} points from draw to "
+        f"draw: that is {'within' if near else 'beyond'} what chance does in 40 draws."
     )
 
 

@@ -68,6 +68,8 @@ def show_race(
         many.append(f"{name} {made:,.0f}" if reached else f"{name} never")
     words = [f"{n} after {s:.0f} s" if s < np.inf else f"{n} never" for n, s in middle.items()]
     first = min(middle, key=lambda name: middle[name])
+    if middle[first] == np.inf:
+        first = "none"
     for ax in (left, right):
         ax.axhline(target, color=GREY, linewidth=1, linestyle=":")
         ax.set(yscale="log", ylabel="least test error so far (%)")

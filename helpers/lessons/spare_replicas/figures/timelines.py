@@ -89,12 +89,16 @@ def show_real_steps(real: Mapping[str, Training], span: float, first: int) -> No
         name: sum(0 < point.seconds - begins[name] <= span for point in run.curve)
         for name, run in real.items()
     }
+    all_4, three = shown["all 4"], shown["3 of 4"]
+    go_on = "the others go on without it"
+    if three <= all_4:
+        go_on = f"there are {'as many' if three == all_4 else 'fewer'} updates here"
     lost = sum(push.worker == 3 for push in real["3 of 4"].servers[0].dropped)
     told = " ".join(f"{name}: {count} updates." for name, count in shown.items())
     show(
         draw_steps(real, span, first),
         caption="Your rule on real processes: waiting for all 4, everybody keeps worker 3's "
-        f"pace; with 3 of 4 the others go on without it. Of {real['3 of 4'].drops} "
+        f"pace; with 3 of 4 {go_on}. Of {real['3 of 4'].drops} "
         f"gradients that were dropped in the whole run {lost} were worker 3's.",
         alt="Two measured timelines of four workers, with a dashed line at every update, "
         f"crossed bars where a gradient is dropped. {told}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from helpers.notebook.compared import times_as
 from helpers.notebook.figures import show
 from helpers.notebook.style import BLUE, GREY, RED, axes, fix_layout, measured, modelled
 
@@ -18,10 +19,11 @@ def show_break_even(times: Mapping[int, Sequence[float]], splitting: float) -> N
     work = times[1]
     figure, ax = axes()
     ax.axhline(1, color=GREY, linewidth=1)
-    told = []
+    told, speedups = [], list[list[float]]()
     for ranks, colour, marker in ((2, BLUE, "o"), (4, RED, "s")):
         quicker = [one / several for one, several in zip(work, times[ranks], strict=True)]
         ax.plot(work, quicker, **measured(colour, f"{ranks} ranks, measured", marker))
+        speedups.append(quicker)
         ends = f"{quicker[0]:.2f} for the least work, {quicker[-1]:.2f} for the most"
         told.append(f"{ranks} ranks: {ends}")
     model = [seconds / (seconds / 2 + splitting) for seconds in work]
@@ -29,11 +31,21 @@ def show_break_even(times: Mapping[int, Sequence[float]], splitting: float) -> N
     ax.set(xscale="log", xlabel="work for one rank (s)", ylabel="times as quick as one rank")
     ax.set_ylim(0)
     ax.legend()
+    # As they are printed: what is less cannot be told apart.
+    two, four = ([round(each, 2) for each in quicker] for quicker in speedups)
+    if two[-1] <= 1:
+        pays = "splitting does not pay off here, even with the most"
+    elif two[0] >= 1:
+        pays = "splitting costs no time here, even with the least"
+    else:
+        pays = "splitting pays off only where the work is large beside the message"
+    lie = "behind" if four[-1] < two[-1] else "ahead of" if four[-1] > two[-1] else "level with"
     show(
         figure,
-        caption="Below the grey line more ranks are slower than one: splitting pays off only "
-        "where the work is large beside the message. Four ranks gain over two only "
-        "where there are cores for them.",
+        caption="Below the grey line more ranks are slower than one. Two are "
+        f"{times_as(two[0], 'quick')} with the least work and {times_as(two[-1], 'quick')} with "
+        f"the most: {pays}. Four, {times_as(four[-1], 'quick')} with the most, are {lie} two: more "
+        "ranks want more cores.",
         alt="Speed-up over one rank against the work on a log scale, with the model for "
         f"two ranks dashed. {'; '.join(told)}.",
     )
