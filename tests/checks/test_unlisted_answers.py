@@ -241,3 +241,16 @@ def test_threads_are_seen_to_go_on_where_all_is_run_before_the_function_returns(
     assert told["open"] == 3 and told["runs"] == [3, 3, 3] and told["alone"] == 0
     for thread in {*threading.enumerate()} - before:
         thread.join()  # the session is closed, so each comes to its end
+
+
+@pytest.mark.parametrize("number", ["02.1", "02.2", "02.3", "10.1", "14.5", "14.7"])
+def test_numbers_go_in_messages_alone(number: str) -> None:
+    """Memory that ranks share would carry them where no byte is counted."""
+    exercise = find(number)
+
+    def answer(comm: Any, *args: Any) -> Any:
+        comm.shared((4,))
+        return exercise.reference(comm, *args)
+
+    found = verdict(exercise, answer)
+    assert found.status == "wrong" and "there is no `comm.shared` in it" in found.hint

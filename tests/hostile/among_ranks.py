@@ -34,8 +34,16 @@ RANKS = {
         "    comm.background(wait).wait()\n    return batch\n"
     ),
     "no tensor": "    comm.send('tensor', (comm.rank + 1) % comm.size)\n    return batch\n",
+    "numbers through shared memory, zeros as messages": (
+        "    buffers = type(comm).shared(comm, (rows * width,))\n    if comm.rank == 0:\n"
+        "        buffers[0].copy_(batch.reshape(-1))\n        bounds = [rows * r // comm.size "
+        "for r in range(comm.size + 1)]\n        for to in range(1, comm.size):\n            "
+        "comm.send(torch.zeros(bounds[to + 1] - bounds[to], width), to)\n    else:\n        "
+        "comm.recv(0)\n    own = slice(rows * comm.rank // comm.size, rows * (comm.rank + 1) // "
+        "comm.size)\n    return buffers[0].view(rows, width)[own].clone()\n"
+    ),
     "changes shared memory": (
-        "    import os\n    comm.shared((4,))\n"
+        "    import os\n    type(comm).shared(comm, (4,))\n"
         "    for name in os.listdir('/proc/self/fd'):\n        try:\n"
         "            os.truncate(f'/proc/self/fd/{name}', 1 << 40)\n"
         "            os.truncate(f'/proc/self/fd/{name}', 0)\n        except OSError:\n"

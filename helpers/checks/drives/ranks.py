@@ -18,7 +18,8 @@ class Ranked:
     `values` are what the ranks' calls gave. arguments: how many `fn` is called with, where that
     is not `comm` and the case's. clocked: keys of what it gives that depend on how long things
     took. hands: makes what is handed over, of `comm` and a rank's arguments (see `handed`), and
-    `call` has it behind `comm`. The grader calls `on_rank` for each rank in a process of its own.
+    `call` has it behind `comm`. shares: whether ranks may share memory, whose bytes nobody counts.
+    The grader calls `on_rank` for each rank in a process of its own.
     """
 
     def __init__(
@@ -27,8 +28,10 @@ class Ranked:
         arguments: int | None = None,
         clocked: tuple[str, ...] = (),
         hands: Callable[..., Hands] | None = None,
+        shares: bool = False,
     ) -> None:
         self.call, self.arguments, self.clocked, self.hands = call, arguments, clocked, hands
+        self.shares = shares
 
     def __call__(self, fn: Function, case: Case) -> Observation:
         return virtual(fn, self, case)
@@ -39,6 +42,8 @@ class Ranked:
         hands: a stand-in for what is handed over elsewhere.
         """
         given = [tensors(a) for a in args]
+        if not self.shares:
+            comm.shared = no_memory
         if self.hands is None:
             return plain(self.call(fn, comm, *given))
         mine = self.hands(comm, *given) if hands is None else None
@@ -48,6 +53,11 @@ class Ranked:
     def wrong_signature(self, fn: Function, args: tuple[Any, ...]) -> Observation | None:
         """As the function of that name, for one rank's arguments."""
         return wrong_signature(fn, 1 + len(args) if self.arguments is None else self.arguments)
+
+
+def no_memory(shape: Any = (), dtype: Any = None) -> Any:
+    """In the place of `comm.shared`. Raises RuntimeError: numbers would go where nobody counts."""
+    raise RuntimeError("This exercise is about messages: there is no `comm.shared` in it.")
 
 
 class Apart:

@@ -72,17 +72,19 @@ def shape_of(shape: Any) -> tuple[int, ...]:
 
 
 class Buffers:
-    """Memory that the judge makes and the ranks of one run map."""
+    """Memory that the judge makes and the ranks of one run map; lent: whether there is any."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, lent: bool) -> None:
+        self.size, self.lent = size, lent
         self._made: dict[int, tuple[Any, int]] = {}
 
     def share(self, comm: Any, shape: Any, dtype: Any) -> int:
         """One rank's call of shared(): the file descriptor for it, the same one for every rank.
 
-        Raises ValueError where the ranks differ or the memory would be too large.
+        Raises ValueError where the ranks differ or the memory would be too large, or none is lent.
         """
+        if not self.lent:
+            raise ValueError("This exercise is about messages: no memory is shared in it.")
         if type(dtype) is not str or dtype not in ITEMS:
             raise Malformed("no type")
         sizes = shape_of(shape)

@@ -48,7 +48,7 @@ def observe_ranks(
     seconds: for each rank, of its own time. alone: what is handed over is in the children, too.
     After trouble the children are in no known state: end them.
     """
-    buffers = Buffers(case.ranks)
+    buffers = Buffers(case.ranks, drive.shares)
     ranks = [Rank(channel, case.ranks, buffers) for channel in channels]
     call = {"do": "rank", "function": exercise.function, "drive": driver_name(drive)}
 

@@ -20,6 +20,8 @@ CHANGES, STARTS = "changes a module of the course", "starts processes"
         ("helpers.checks.known.TABLE['02.1'] = 1", CHANGES),
         ("setattr(helpers, 'run', print)", CHANGES),
         ("del helpers.run", CHANGES),
+        ("import sys\nsys.modules['helpers'] = None", CHANGES),
+        ("def f(comm):\n    type(comm).time = None", CHANGES),
         ("import os\nos.fork()", STARTS),
         ("from os import fork as f\nf()", STARTS),
         ("import subprocess as sp\nsp.Popen(['ls'])", STARTS),

@@ -195,7 +195,7 @@ def _on_buffers(fn: Function, comm: Any, held: Tensor, late: float) -> Any:
     return {"after": end, "places": places, "worked": counter.elements}
 
 
-on_buffers = Ranked(_on_buffers, arguments=2, clocked=("places",))
+on_buffers = Ranked(_on_buffers, arguments=2, clocked=("places",), shares=True)
 
 
 def without_blocks(comm: Any, buffers: Any) -> None:
