@@ -56,3 +56,17 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path, name: str) -> None:
 
 def test_what_differs_from_run_to_run_is_left_out() -> None:
     assert plain("at line 12, <object at 0x7f2c7a6b0220>") == "at line …, <object at 0x…>"
+
+
+def test_each_mutant_that_passes_is_told_of() -> None:
+    """Those of the stored table, and no others, are equal or do what no text asks for."""
+    folder = Path(__file__).parent
+    told, number = set(), ""
+    for line in (folder / "mutants.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("- `"):
+            told.add(f"{number} {line[3:].split('`: ')[0]}")
+        elif line.startswith("#"):
+            assert "missing" not in line
+        else:
+            number = line or number
+    assert told == set(passing(read(folder / "golden.jsonl.xz")))
