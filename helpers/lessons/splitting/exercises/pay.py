@@ -159,7 +159,7 @@ slices rounded up
     ! slices rounded down
 bytes rounded
     | 4 * rows * outputs / ranks => 4 * rows * outputs // ranks
-    {count}: a part of a message is dropped, as `//` and `int` do; divide with `/` and round nothing.
+    {count}: a part of a message is dropped, as `//` and `int` do; divide with `/`, round nothing.
 numbers rounded
     | 4 * rows * outputs / ranks => 4 * (rows * outputs // ranks)
     ! bytes rounded

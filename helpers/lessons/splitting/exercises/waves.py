@@ -2,100 +2,31 @@
 
 `wave(comm, layer, inputs, chunks)`: layer(x, state) -> (out, state) is what this rank holds, x
 (steps, rows, width), state None at the start, then what the layer gave, (h, c) as an LSTM's, or h
-alone, as an RNN's. Rank 0 has the inputs, the last rank returns the outputs of all steps. The claim: equal to one layer after
-the other on one device, and on the clock in (m + p − 1)/m of one rank's time, with m messages a
-rank: one for each chunk. On 5 ranks a message takes nearly as long as a chunk. The file is long
-because a wave may stand still, fail or come late in eleven ways, each with a look of its own.
+alone, as an RNN's. Rank 0 has the inputs, the last rank returns the outputs of all steps. The
+claim: equal to one layer after the other on one device, and on the clock in (m + p − 1)/m of one
+rank's time, with m messages a rank: one for each chunk. On 5 ranks a message takes nearly as long
+as a chunk. The file is long because a wave may stand still, fail or come late in eleven ways, each
+with a look of its own.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from helpers.checks.common import WORLDS, self_hint
 from helpers.checks.compare import close, count, describe, is_array, listing, rounded, worlds
-from helpers.checks.drives.calling import Function
-from helpers.checks.drives.handed import Hands
-from helpers.checks.drives.ranks import Ranked
-from helpers.checks.drives.requests import (
-    CHANGED,
-    Requests,
-    all_waited,
-    changed,
-    not_waited,
-)
+from helpers.checks.drives.requests import changed, not_waited
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
-from helpers.lessons.splitting.exercises.owned import of_torch
+from helpers.lessons.splitting.exercises.recurrent_layers import SECONDS, on_wave
 
 _TOLERANCE = 1e-12
-_SECONDS = 1e-3  # of a layer for one time step
 # Steps, and chunks that do not divide them. Pieces of ⌈steps/m⌉, as torch.chunk cuts, are fewer
 # than m of 9.
 _SIZES = {1: (9, 4), 2: (9, 4), 3: (22, 5), 5: (33, 6)}
-
-
-def recurrent(
-    comm: Any, inward: float, onward: float, seconds: float, plain: bool = False
-) -> Callable[..., Any]:
-    """A layer c = inward · x + onward · (c + h) / 2, h = tanh(c) over the steps of x, in `seconds`
-    a step; plain: with h in the place of (c + h) / 2.
-
-    Called as layer(x, state): x (steps, rows, width), state None at the start. Gives the outputs h
-    of all steps, and the state after the last one: (h, c) as an LSTM's; plain: h, as an RNN's.
-    Raises TypeError for a state that is none of these, ValueError for no steps.
-    """
-    called = False
-
-    def layer(x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        nonlocal called
-        when, called = "later" if called else "at its first call", True
-        if not len(x):
-            raise ValueError("`layer` was given a chunk without steps: each of the m has some.")
-        mine = Tensor if plain else tuple
-        if state is not None and not (isinstance(state, mine) and (plain or len(state) == 2)):
-            raise TypeError(
-                f"`layer` was given a {type(state).__name__} as its state {when}: it takes None at "
-                "the start, and then the second value of its own call for the chunk before."
-            )
-        hidden = cell = torch.zeros_like(x[0])
-        if state is not None:
-            hidden, cell = (state[0], state[0]) if plain else (state[0][0], state[1][0])
-        outputs = []
-        for step in x:
-            cell = inward * step + onward * (hidden if plain else (cell + hidden) / 2)
-            hidden = torch.tanh(cell)
-            outputs.append(hidden)
-        comm.compute(seconds * len(x))
-        return torch.stack(outputs), hidden[None] if plain else (hidden[None], cell[None])
-
-    return layer
-
-
-class Layer(Hands):
-    """This rank's layer."""
-
-    secret = (0, 1, 2)
-
-    def __init__(self, comm: Any, inward: float, onward: float, plain: bool, *case: Any) -> None:
-        self.layer = recurrent(comm, inward, onward, _SECONDS, plain)
-
-
-def _on_wave(fn: Function, comm: Any, hands: Any, *case: Any) -> Any:
-    """Call `fn(comm, layer, inputs, chunks)`, with this rank's layer; then as `all_waited`, and
-    {"changed": 0, "returned": value} where it wrote into the inputs."""
-    requests, (*_, inputs, chunks) = Requests(comm), case
-    before = None if inputs is None else inputs.clone()
-    value = all_waited(requests, of_torch(fn(comm, hands.layer, inputs, chunks)))
-    same = before is None or torch.equal(inputs.detach(), before)
-    return value if same else {CHANGED: 0, "returned": value}
-
-
-on_wave = Ranked(_on_wave, arguments=4, hands=Layer)
 
 
 def cases(seed: int) -> list[Case]:
@@ -117,7 +48,7 @@ def cases(seed: int) -> list[Case]:
         facts = {"chunks": chunks, "steps": steps}
         name = f"On {count(ranks, 'rank')} with {steps} steps in {chunks} chunks"
         name += " and states of one tensor" if plain else ""
-        clock = {"latency": 3 * _SECONDS if ranks == 5 else 1e-6, "bandwidth": 1e9}
+        clock = {"latency": 3 * SECONDS if ranks == 5 else 1e-6, "bandwidth": 1e9}
         made.append(Case(name, args, ranks, clock, facts))
     return made
 
@@ -144,7 +75,7 @@ def _wanted(case: Case) -> list[int]:
 def _sizes(seen: Observation) -> list[int]:
     """The steps of rank 0's turns, in order."""
     mine = [e for e in seen.events if e.rank == 0 and e.kind == "computing"]
-    return [round((e.end - e.start) / _SECONDS) for e in mine]
+    return [round((e.end - e.start) / SECONDS) for e in mine]
 
 
 def _right(case: Case, seen: Observation) -> bool:
@@ -156,7 +87,7 @@ def _late(case: Case, seen: Observation) -> str:
 
     A wave is m + p − 1 turns of the longest chunk, p − 1 messages, and something for bytes.
     """
-    turns = (case.facts["chunks"] + case.ranks - 1) * max(_wanted(case)) * _SECONDS
+    turns = (case.facts["chunks"] + case.ranks - 1) * max(_wanted(case)) * SECONDS
     needed = (turns + (case.ranks - 1) * case.options["latency"]) * 1.02
     if not _right(case, seen) or max(seen.seconds) <= needed:
         return ""
@@ -242,8 +173,8 @@ def _too_few_chunks(case: Case, seen: Observation) -> str | None:
     why = "Send each chunk's outputs in the loop, as soon as `layer` has given them."
     if -(-steps // -(-steps // chunks)) < chunks:
         why = (
-            "Cut at ⌊k · steps/m⌋: `torch.chunk` makes pieces of ⌈steps/m⌉ and `split(m)` pieces of "
-            "m, and of those there may be fewer."
+            "Cut at ⌊k · steps/m⌋: `torch.chunk` makes pieces of ⌈steps/m⌉ and `split(m)` pieces "
+            "of m, and of those there may be fewer."
         )
     return (
         f"rank 1 {seen.waiting[1]}, which has sent all that it has: fewer than {chunks} chunks. "
@@ -262,7 +193,7 @@ def _uneven(case: Case, seen: Observation) -> str | None:
 
 
 def _one_after_the_other(case: Case, seen: Observation) -> str | None:
-    took, alone = max(seen.seconds), case.facts["steps"] * _SECONDS
+    took, alone = max(seen.seconds), case.facts["steps"] * SECONDS
     if case.ranks == 1 or not _right(case, seen) or took < 0.99 * case.ranks * alone:
         return None
     return (
@@ -326,7 +257,7 @@ def compared(case: Case, seen: Observation) -> Any:
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     case, took = cases[0], max(seen[0].seconds)
-    alone = case.ranks * case.facts["steps"] * _SECONDS
+    alone = case.ranks * case.facts["steps"] * SECONDS
     return (
         f"Passed on {worlds(cases)}: {case.ranks} ranks with {case.facts['chunks']} chunks were "
         f"{alone / took:.1f} times as quick as one rank with all layers."
