@@ -43,15 +43,16 @@ def cases(seed: int) -> list[Case]:
         x = random.standard_normal((rows, inputs))
         weight, bias = random.standard_normal((units, inputs)), random.standard_normal(units)
         gradient = random.standard_normal((rows, units))
-        if last:  # sums so long are exact, in whatever order, of whole numbers
-            x, weight, bias, gradient = (np.round(4 * v) for v in (x, weight, bias, gradient))
+        if last:  # in float32 as in the lesson; sums of whole numbers are exact in whatever order
+            given = (np.round(4 * v).astype(np.float32) for v in (x, weight, bias, gradient))
+            x, weight, bias, gradient = given
         cuts = [slice(r * units // ranks, (r + 1) * units // ranks) for r in range(ranks)]
         args = tuple((x, weight[cut], bias[cut], gradient) for cut in cuts)
         facts = {
             "y": x @ weight.T + bias,
             "dx": gradient @ weight,
         }
-        name = f"On {count(ranks, 'rank')} with {units} units"
+        name = f"On {count(ranks, 'rank')} with {units} units" + " in float32" * last
         made.append(Case(name, args, ranks, {"bandwidth": 1e6}, facts))
     return made
 
@@ -220,7 +221,7 @@ dx of the own units alone
     ranks' parts have to be summed: an all-reduce.
 each part of dx counted too often
     | dx) => dx) * comm.size
-    dx is {ranks} times too large: each rank's part belongs into the sum once, and one sum over the
+    dx is {ranks} times too large: each rank's part belongs in the sum once, and one sum over the
     ranks is enough.
 averaged and not summed
     | dx) => dx) / comm.size
