@@ -44,7 +44,7 @@ def cases(seed: int) -> list[Case]:
         weight, bias = random.standard_normal((units, inputs)), random.standard_normal(units)
         gradient = random.standard_normal((rows, units))
         if last:  # in float32 as in the lesson; sums of whole numbers are exact in whatever order
-            given = (np.round(4 * v).astype(np.float32) for v in (x, weight, bias, gradient))
+            given: Any = (np.round(4 * v).astype(np.float32) for v in (x, weight, bias, gradient))
             x, weight, bias, gradient = given
         cuts = [slice(r * units // ranks, (r + 1) * units // ranks) for r in range(ranks)]
         args = tuple((x, weight[cut], bias[cut], gradient) for cut in cuts)
