@@ -23,6 +23,7 @@ from helpers.checks.spec import Case, Exercise, Observation
 
 _WRITTEN = "whether an argument is written into"
 _RANDOM = "what becomes of random states"
+_LATER = "whether an earlier result is written into"
 _WHERE = "whether the answer lies in the argument's own memory"
 _INSIDE = "whether a decision is the very one of the rule inside"
 _KEPT = "what is kept"
@@ -30,8 +31,8 @@ _KEPT = "what is kept"
 # By exercise, the keys of what its driver gives that are the process's word, and what they tell.
 _ONLY_WRITTEN = (
     "01.5", "03.4", "05.2", "05.4", "05.5", "05.6", "06.2", "07.2", "07.5", "07.6", "09.5",
-    "10.3", "10.4", "11.1", "11.2", "11.4", "11.5", "11.7", "12.1", "12.2", "12.3", "12.4",
-    "12.5", "14.3", "15.1", "15.2", "16.2", "16.5", "16.6", "17.6",
+    "10.3", "10.4", "11.1", "11.2", "11.4", "11.5", "11.7", "12.1", "12.3", "12.5",
+    "14.3", "15.1", "15.2", "16.2", "16.5", "16.6", "17.6",
 )  # fmt: skip
 HINTS: dict[str, dict[str, str]] = {
     **{number: {"changed": _WRITTEN} for number in _ONLY_WRITTEN},
@@ -48,7 +49,7 @@ HINTS: dict[str, dict[str, str]] = {
     "04.3": {"reduced": "how often gradients go between the replicas"},
     "06.1": {"arrive": "whether `arrive` is another rule's of the course"},
     "06.5": {"inside": _INSIDE, "held": _KEPT},
-    "07.4": {"changed": _WRITTEN, "later": "whether an earlier result is written into"},
+    "07.4": {"changed": _WRITTEN, "later": _LATER},
     "08.3": {
         "threads": "in which thread an op is run",
         "here": "whether a run is made in no thread of its own",
@@ -60,6 +61,7 @@ HINTS: dict[str, dict[str, str]] = {
         "spoiled": "",
         "torch": "whether the way back is torch's own",
     },
+    **{number: {"changed": _WRITTEN, "later": _LATER} for number in ("12.2", "12.4")},
     "13.4": {
         "kept": _KEPT,
         "training": "",

@@ -18,7 +18,7 @@ NAMES: Names = {
     "algorithms.split_cost": ("dense_work",),
     "algorithms.vertical_split": ("VerticalSplit",),
     "algorithms.wave": ("Wave",),
-    "exercises.waves": ("recurrent",),
+    "exercises.recurrent_layers": ("recurrent",),
     "experiments.machines": ("machine",),
     "experiments.recurrent": ("recurrent_layers",),
     "experiments.split_clock": ("Dense", "Recurrent", "measure_dense", "measure_recurrent"),

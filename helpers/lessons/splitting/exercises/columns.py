@@ -3,8 +3,8 @@
 `column_layer(comm, x, weight, bias, gradient) -> (y, dx)`: every rank has all of x (rows, inputs),
 and the weights of its own units (units, inputs). y: all units, on every rank. gradient: the loss's
 with respect to y, the same on every rank. dx: the loss's with respect to x. The claim: equal to
-the whole layer in float64, y is gathered and not summed from zeros, the weights stay where they
-are, and what the function is given is left alone.
+the whole layer in float64, y is gathered in slices and not summed from zeros, the weights stay
+where they are, what the function is given is left alone, and what it gives is its own.
 """
 
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ import numpy as np
 import torch
 
 from helpers.checks.common import self_hint
-from helpers.checks.compare import close, count, rounded, times
-from helpers.checks.drives.arguments import left_alone
+from helpers.checks.compare import close, count, describe, is_array, rounded, times
 from helpers.checks.drives.requests import changed, not_waited, returned
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.messages.algorithms import collectives
+from helpers.lessons.splitting.exercises.owned import overwritten, owned
 
 _TOLERANCE = 1e-10
 _NAMES = ("y", "dx")
@@ -28,27 +28,31 @@ _NAMES = ("y", "dx")
 def cases(seed: int) -> list[Case]:
     """Seed 0: uneven slices on 3, 1, 2 and 5 ranks; other seeds other sizes.
 
-    The last case has more weights than all activations together, so that who sends them shows.
+    The last case has more weights than all activations together, so that who sends them shows. On 2
+    ranks no sum of dx takes fewer bytes than another: there a slice that is sent too wide shows.
     """
     random, made = rng(seed, "12.2"), list[Case]()
-    for ranks, units in ((3, 13), (1, 4), (2, 12), (5, 17), (3, 13)):
+    for ranks, units in ((3, 13), (1, 4), (2, 13), (5, 17), (3, 13)):
         if seed:
             units = 3 * ranks + 1 + int(random.integers(0, 3 * ranks))
-        rows, inputs, last = int(random.integers(4, 7)), 3, len(made) == 4
+            units |= ranks == 2
+        # Rows that make no slice of y as large as a rank's weights.
+        rows, inputs, last = int(random.integers(5, 8)), 3, len(made) == 4
         if last:
             rows, inputs, units = 2, 20 + int(random.integers(0, 9)), units + 24
         x = random.standard_normal((rows, inputs))
         weight, bias = random.standard_normal((units, inputs)), random.standard_normal(units)
         gradient = random.standard_normal((rows, units))
-        if last:  # sums so long are exact, in whatever order, of whole numbers
-            x, weight, bias, gradient = (np.round(4 * v) for v in (x, weight, bias, gradient))
+        if last:  # in float32 as in the lesson; sums of whole numbers are exact in whatever order
+            given: Any = (np.round(4 * v).astype(np.float32) for v in (x, weight, bias, gradient))
+            x, weight, bias, gradient = given
         cuts = [slice(r * units // ranks, (r + 1) * units // ranks) for r in range(ranks)]
         args = tuple((x, weight[cut], bias[cut], gradient) for cut in cuts)
         facts = {
             "y": x @ weight.T + bias,
             "dx": gradient @ weight,
         }
-        name = f"On {count(ranks, 'rank')} with {units} units"
+        name = f"On {count(ranks, 'rank')} with {units} units" + " in float32" * last
         made.append(Case(name, args, ranks, {"bandwidth": 1e6}, facts))
     return made
 
@@ -81,12 +85,15 @@ def _enough(case: Case) -> int:
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """y and dx on every rank, and no more bytes than a gather and a plain sum need."""
+    yield overwritten(case, seen)
     for rank, value in enumerate(seen.values):
         pair = _pair(value)
         if pair is None:
             yield f"rank {rank} returns no pair: give (y, dx)."
             continue
         for name, got in zip(_NAMES, pair, strict=True):
+            if not is_array(got):
+                yield f"rank {rank}'s {name} is {describe(got)}: give tensors."
             if not close(got, case.facts[name], _TOLERANCE):
                 why = rounded([got], [case.facts[name]])
                 yield f"rank {rank}'s {name} is not that of the whole layer{why}."
@@ -94,6 +101,12 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     yield _overwrites(case, seen)
     if sum(seen.bytes) > _enough(case):
         yield f"{sum(seen.bytes)} B were sent where {_enough(case)} B are enough."
+    sent, ring = sum(seen.messages), 3 * case.ranks * (case.ranks - 1)
+    if 3 * sent > 4 * ring:
+        yield (
+            f"{sent} messages were sent, where slices of y to everybody and a ring for dx take "
+            f"{ring}: send a slice whole, for each message costs its latency."
+        )
 
 
 def _too_many(case: Case, seen: Observation, why: str) -> str | None:
@@ -111,8 +124,9 @@ def _sent(seen: Observation, rank: int) -> set[int | None]:
 
 
 def _sends_weights(case: Case, seen: Observation) -> str | None:
-    for rank, (_, weight, bias, _) in enumerate(case.args):
-        if not _sent(seen, rank) & {weight.nbytes, weight.nbytes + bias.nbytes}:
+    for rank, (x, weight, bias, _) in enumerate(case.args):
+        sent = _sent(seen, rank)
+        if not sent & {weight.nbytes, weight.nbytes + bias.nbytes} or len(x) * bias.nbytes in sent:
             return None
     return _too_many(
         case,
@@ -205,10 +219,10 @@ dx of the own units alone
         => return (y, dx, collectives.all_reduce_ring(comm, dx.clone()))[:2]
     each rank's dx is only what its own units say of x. Every unit of the layer used x, so the
     ranks' parts have to be summed: an all-reduce.
-the whole gradient summed again
+each part of dx counted too often
     | dx) => dx) * comm.size
-    dx is {ranks} times too large: every rank has the whole gradient of y already, so take your
-    slice of it; a sum over the ranks counts it again and again.
+    dx is {ranks} times too large: each rank's part belongs in the sum once, and one sum over the
+    ranks is enough.
 averaged and not summed
     | dx) => dx) / comm.size
     dx is {ranks} times too small: the ranks hold different units of one layer, not copies of it, so
@@ -224,6 +238,11 @@ sends to itself
 in place
     | collectives.all_reduce_ring(comm, dx) => x.copy_(collectives.all_reduce_ring(comm, dx))
     ? you wrote into it
+one tensor for all calls
+    | def reference(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+        => def reference(comm: Any, x: Any, weight: Any, bias: Any, gradient: Any, kept={}) -> Any:
+    | return y, => y = kept.setdefault(y.shape, y).copy_(y); return y,
+    ? the next call wrote into
 never waits
     | request.wait() => pass
     ? returned without waiting for
@@ -248,11 +267,12 @@ EXERCISE = Exercise(
         "over the ranks of (this rank's slice of the gradient) · (this rank's weights)."
     ),
     cases=cases,
-    drive=left_alone,
+    drive=owned,
     claim=claim,
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
         Mistake("writes into what it is given", _overwrites),
+        Mistake("a result that the next call writes into", overwritten),
         Mistake("messages not waited for", not_waited),
         Mistake("the weights are sent", _sends_weights),
         Mistake("y gathered on one rank and sent out again", _sends_all_out),

@@ -23,7 +23,7 @@ Pairs = list[tuple[int, int]]
 
 def counted(fn: Function, case: Case) -> Observation:
     """As `call_with_tensors`, also for each of `options["also"]`: two ways to count come to the
-    same number once, and hardly ever three times. `values[0]` is the list of what it gave.
+    same number once, and hardly ever four times. `values[0]` is the list of what it gave.
     """
     seen = call_with_tensors(fn, case)
     if not seen.trouble:
@@ -59,9 +59,16 @@ def cases(seed: int) -> list[Case]:
     asked.append(("With the two connections of the example", [(0, 0), (0, 1)], [0], [1, 1]))
     uneven = [(0, 0), (0, 2), (4, 1), (3, 1), (4, 2)]
     asked.append(("With 5 units below 3 others", uneven, [0, 0, 1, 0, 1], [2, 1, 2]))
+    # Numbers of more than one digit, and ones of which Python keeps no object for all.
+    numbered = [(1, 3), (11, 4), (0, 3), (1, 4), (5, 3), (5, 4), (2, 2)]
+    lower, upper = [0] * 12, [0, 0, 2, 11, 1]
+    lower[2], upper[2] = int("300"), int("300")
+    asked.append(("With devices 0, 1, 11 and 300", numbered, lower, upper))
     for name, pairs, below, above in asked:
-        turns = (2, 5) if len(below) == len(above) else ()  # the devices of other units
-        also = [(pairs, below[n:] + below[:n], above[-n:] + above[:-n]) for n in turns]
+        # The devices of other units; in the end of those above alone.
+        more = len(below) == len(above) or pairs is numbered
+        turns = ((2, 2), (5, 5), (0, 2)) if more else ()
+        also = [(pairs, below[n:] + below[:n], above[-m:] + above[:-m]) for n, m in turns]
         right = [_crossing(*each) for each in ((pairs, below, above), *also)]
         facts = {"right": right}
         made.append(Case(name, ((pairs, below, above),), options={"also": also}, facts=facts))
@@ -127,6 +134,9 @@ home counted
 units above
     | (j, above[i]) => (i, below[j])
     {count}: what crosses is a value of the unit below.
+each unit above counted once
+    | (j, above[i]) => i
+    ! units above
 messages counted
     | (j, above[i]) => (below[j], above[i])
     {count}: that is how many messages there are; asked is how many values are in them.

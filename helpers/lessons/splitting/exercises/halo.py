@@ -2,9 +2,10 @@
 
 `with_halo(comm, rows, reach) -> tensor`: rows (own rows, columns); the result has `reach` rows
 more above and below: the last ones of the rank before, the first ones of the rank after, zeros
-beyond the picture. The claim: the values, exactly 2 · reach rows sent by an inner rank, all ranks
-at once, so that the time does not grow with their number, and this rank's rows left as they are.
-The file is long because of the twenty-one answers that borrow too little, too much or elsewhere.
+beyond the picture. The claim: the values, in the rows' own type, exactly 2 · reach rows sent by an
+inner rank in two messages, all ranks at once, so that the time does not grow with their number,
+this rank's rows left as they are, and a result of its own.
+The file is long because of the twenty-two answers that borrow too little, too much or elsewhere.
 """
 
 import re
@@ -15,36 +16,44 @@ import numpy as np
 import torch
 
 from helpers.checks.common import WORLDS, self_hint
-from helpers.checks.compare import close, count, describe, is_array, rounded, short, worlds
-from helpers.checks.drives.arguments import left_alone
+from helpers.checks.compare import count, describe, is_array, rounded, short, worlds
 from helpers.checks.drives.requests import changed, not_waited
-from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
+from helpers.checks.spec import Case, Exercise, Look, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
+from helpers.lessons.splitting.exercises.owned import overwritten, owned
 
 _LATENCY, _BANDWIDTH = 1e-3, 1e6
 _WAITS = re.compile(r"(send|receive)\b.* rank (\d+)")
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: a reach of 2 on 3, 1, 2 and 5 ranks, and of 1; other seeds other sizes."""
+    """Seed 0: a reach of 2 on 3, 1 and 2 ranks, of 3 and of 1; other seeds other sizes.
+
+    Then many ranks; whole numbers, and a top and a bottom that are infinite, where zeros of another
+    type or made of the rows show.
+    """
     random, made = rng(seed, "12.4"), []
-    asked = [(3, 2, 11), (1, 2, 5), (2, 2, 7), (5, 2, 17), (5, 1, 12)]
+    asked = [(3, 2, 11), (1, 2, 5), (2, 2, 7), (5, 3, 22), (5, 1, 12)]
     if seed:
         asked = []
         for ranks in WORLDS:
             reach = int(random.integers(2, 4))
             asked.append((ranks, reach, ranks * (reach + 1) + int(random.integers(0, ranks + 2))))
     # A chain from rank to rank takes its time here, and most ranks lend all of their rows.
-    asked.append((9, 2, 20))
-    for ranks, reach, height in asked:
+    asked += [(9, 2, 20), (3, 2, 9), (2, 1, 6)]
+    for nth, (ranks, reach, height) in enumerate(asked):
         columns = int(random.integers(3, 7))
-        picture = random.standard_normal((height, columns))
+        picture, what = random.standard_normal((height, columns)), "rows"
+        if nth == len(asked) - 2:
+            picture, what = np.round(100 * picture).astype(np.int64), "rows of whole numbers"
+        if nth == len(asked) - 1:
+            picture[0], picture[-1], what = np.inf, -np.inf, "rows, infinite at top and bottom,"
         cuts = [(r * height // ranks, (r + 1) * height // ranks) for r in range(ranks)]
         args = tuple((picture[a:b], reach) for a, b in cuts)
         padded = np.pad(picture, ((reach, reach), (0, 0)))
         want = [padded[a : b + 2 * reach] for a, b in cuts]
         facts = {"want": want, "reach": reach, "border": reach * picture[0].nbytes}
-        name = f"On {count(ranks, 'rank')} with {height} rows and a reach of {reach}"
+        name = f"On {count(ranks, 'rank')} with {height} {what} and a reach of {reach}"
         clock = {"latency": _LATENCY, "bandwidth": _BANDWIDTH}
         made.append(Case(name, args, ranks, clock, facts))
     return made
@@ -62,6 +71,7 @@ def _quick(case: Case) -> float:
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The values; only the borders; all ranks at once."""
+    yield overwritten(case, seen)
     yield not_waited(case, seen)
     yield _overwrites(case, seen)
     for rank, want in enumerate(case.facts["want"]):
@@ -69,12 +79,29 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         if not is_array(got, want.shape):
             shape = f"it should be a tensor of shape {want.shape}"
             yield f"rank {rank} returned {describe(got)}; {shape}."
-        if not close(got, want, 0.0):
+        if got.dtype != want.dtype:
+            yield (
+                f"rank {rank} returned {got.dtype} where its rows are {want.dtype}: "
+                "`rows.new_zeros(…)` makes zeros of the rows' type."
+            )
+        if not _same(got, want):
             why = rounded([got], [want])
             yield f"rank {rank}'s rows and halo are not those of the picture{why}."
     if seen.bytes != _needed(case):
         yield f"{sum(seen.bytes)} B were sent; the borders are {sum(_needed(case))} B."
     yield _in_a_chain(case, seen)
+    for rank, sent in enumerate(seen.messages):
+        others = (rank > 0) + (rank < case.ranks - 1)
+        if sent > others:
+            yield (
+                f"rank {rank} sent {count(sent, 'message')} and has {count(others, 'neighbour')}: "
+                "send a border in one message, for each costs its latency."
+            )
+
+
+def _same(got: Any, want: Any) -> bool:
+    """Whether it has the wanted values, whatever its type; infinite ones too."""
+    return is_array(got, want.shape) and np.array_equal(got, want)
 
 
 def _overwrites(case: Case, seen: Observation) -> str | None:
@@ -143,9 +170,9 @@ def _beyond_not_zero(case: Case, seen: Observation) -> str | None:
     pairs = list(zip(seen.values, case.facts["want"], strict=True))
     for rank, (got, want) in enumerate(pairs):
         inside = slice(reach if rank == 0 else 0, -reach if rank == last else None)
-        if not is_array(got, want.shape) or not close(got[inside], want[inside], 0.0):
+        if not is_array(got, want.shape) or not _same(got[inside], want[inside]):
             return None
-    if all(close(got, want, 0.0) for got, want in pairs):
+    if all(_same(got, want) for got, want in pairs):
         return None
     return (
         "beyond the picture's top and bottom the halo holds something else than zeros: the "
@@ -155,7 +182,7 @@ def _beyond_not_zero(case: Case, seen: Observation) -> str | None:
 
 def _in_a_chain(case: Case, seen: Observation) -> str | None:
     pairs = zip(seen.values, case.facts["want"], strict=True)
-    if max(seen.seconds) <= _quick(case) or not all(close(*pair, 0.0) for pair in pairs):
+    if max(seen.seconds) <= _quick(case) or not all(_same(*pair) for pair in pairs):
         return None
     long = f"{short(max(seen.seconds) * 1e3)} ms where {short(_quick(case) * 1e3)} ms are enough"
     if any("barrier" in e.label for e in seen.events):
@@ -164,6 +191,36 @@ def _in_a_chain(case: Case, seen: Observation) -> str | None:
         f"the values are right, but the ranks went one after the other: {long}. "
         "Send to both neighbours with `isend` before you wait for either."
     )
+
+
+def _or_alone(words: str) -> Look:
+    """A hint about what was borrowed; on one rank nothing is, and zeros are too few."""
+
+    def look(case: Case, seen: Observation) -> str:
+        found = numbers(case, seen)
+        if case.ranks > 1:
+            return words.format(**found)
+        got, want = seen.values[0].shape[0], case.facts["want"][0].shape[0]
+        return (
+            f"rank 0 returned {count(got, 'row')} where there should be {want}: it has the "
+            "picture's top and its bottom, with {reach} zero rows beyond each.".format(**found)
+        )
+
+    return look
+
+
+BELOW, ABOVE = (
+    _or_alone(
+        f"no rank borrowed anything {where} its rows: a filter looks both ways, so a rank between "
+        "two others needs rows of both."
+    )
+    for where in ("below", "above")
+)
+SHORT = _or_alone(
+    "the first and the last rank's results are {reach} rows short: beyond the picture the halo is "
+    "zeros, or the convolution would lose rows there."
+)
+ONE_ROW = _or_alone("one row was borrowed; a reach of {reach} has {reach}.")
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -225,6 +282,13 @@ misses the last
 never waits
     | request.wait() => pass
     ? returned without waiting for
+one tensor for all calls
+    | def halo(comm: Any, rows: Any, reach: int) -> Any:
+        => def halo(comm: Any, rows: Any, reach: int, kept={}) -> Any:
+    | return torch.cat([above, rows, below])
+        => wider = torch.cat([above, rows, below])
+        ; return kept.setdefault(wider.shape, wider).copy_(wider)
+    ? the next call wrote into
 in place
     | return torch.cat([above, rows, below])
         => return (torch.cat([above, rows, below]), rows.zero_())[0]
@@ -247,8 +311,8 @@ a ring
     where the halo is zeros and nobody is asked.
 the border of the other side
     | (down, rows[-reach:]), (up, rows[:reach]) => (down, rows[:reach]), (up, rows[-reach:])
-    each rank sent the border that lies on the other side: the rank above needs your first rows, the
-    rank below your last.
+    each halo is the border of the other side: above a rank belong the last rows of the rank before,
+    below it the first rows of the rank after.
 the halos on the wrong sides
     | [above, rows, below] => [below, rows, above]
     the halos lie on the wrong sides: what comes from the rank before belongs above, what comes from
@@ -260,25 +324,22 @@ the neighbours swapped
     one before it, `comm.rank - 1`.
 nothing from below
     | [above, rows, below] => [above, rows, below * 0]
-    no rank borrowed anything below its rows: a filter looks both ways, so a rank between two others
-    needs rows of both.
+    ! BELOW
 nothing from above
     | [above, rows, below] => [above * 0, rows, below]
-    no rank borrowed anything above its rows: a filter looks both ways, so a rank between two others
-    needs rows of both.
+    ! ABOVE
 nothing from below, no zeros
     | [above, rows, below] => [above, rows]
-    ! nothing from below
+    ! BELOW
 nothing from above, no zeros
     | [above, rows, below] => [rows, below]
-    ! nothing from above
+    ! ABOVE
 no zeros beyond the picture
     | rows.new_zeros(reach => rows.new_zeros(0
-    the first and the last rank's results are {reach} rows short: beyond the picture the halo is
-    zeros, or the convolution would lose rows there.
+    ! SHORT
 one row
     | [above, rows, below] => [above[-1:], rows, below[:1]]
-    one row was borrowed; a reach of {reach} has {reach}.
+    ! ONE_ROW
 more than the borders
     | (down, rows[-reach:]), (up, rows[:reach]) => (down, rows), (up, rows)
     | [above, rows, below] => [above[-reach:], rows, below[:reach]]
@@ -296,13 +357,14 @@ EXERCISE = Exercise(
         "`reach` rows of the rank after it below; zeros beyond the picture."
     ),
     cases=cases,
-    drive=left_alone,
+    drive=owned,
     claim=claim,
     mistakes=(
         Mistake("a rank sends to itself", self_hint, unfinished=True),
         Mistake("a neighbour that does not exist", _beyond, unfinished=True),
         Mistake("a send or a receive is missing", _one_alone, unfinished=True),
         Mistake("everybody waits for a neighbour", _all_wait, unfinished=True),
+        Mistake("a result that the next call writes into", overwritten),
         Mistake("messages not waited for", not_waited),
         Mistake("writes into what it is given", _overwrites),
         Mistake("something else than zeros", _beyond_not_zero),
@@ -311,6 +373,8 @@ EXERCISE = Exercise(
     numbers=numbers,
     praise=praise,
     reference=reference,
-    wrong=wrong_answers("12.4", WRONG, halo),
+    wrong=wrong_answers(
+        "12.4", WRONG, halo, BELOW=BELOW, ABOVE=ABOVE, SHORT=SHORT, ONE_ROW=ONE_ROW
+    ),
     figure=0,
 )

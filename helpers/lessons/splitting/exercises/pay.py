@@ -18,7 +18,11 @@ from helpers.checks.table import wrong_answers
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: one that 3 ranks do not divide, a small network on 2 and 1, a large one; others."""
+    """Seed 0: one that 3 ranks do not divide, a small network on 2 and 1, a large one; others.
+
+    Then layers that are alike and narrower than the ranks are many, and a link without α for a
+    network that was asked for before, at a rate at which a part of an operation shows.
+    """
     random, made = rng(seed, "12.1"), []
     asked: list[tuple[int, list[int], int]] = [
         (7, [33, 65, 31], 3),
@@ -37,9 +41,13 @@ def cases(seed: int) -> list[Case]:
         rate = 10 ** random.uniform(10, 12)
         alpha, beta = 10 ** random.uniform(-5, -4), 10 ** random.uniform(-10, -9)
         rates = [(rate, alpha, beta)] * 4 + [(rate, 1e-6, 1e-9)]
+    again = asked[-1 if seed else 0]
+    asked += [(5, [2049, 3, 3, 3], 9), again]
+    rates = [*(rates * 2)[: len(asked) - 2], (1e9, 5e-6, 2e-10), (1e9, 0.0, 2e-10)]
     for i, (rows, widths, ranks) in enumerate(asked):
-        rate, alpha, beta = rates[i % len(rates)]
+        rate, alpha, beta = rates[i]
         name = f"With {count(rows, 'row')}, widths {widths} on {count(ranks, 'rank')}"
+        name += "" if alpha else " without α"
         given = (rows, widths, ranks, rate, alpha, beta)
         alone = reference(rows, widths, 1, rate, alpha, beta)
         facts = {"right": reference(*given), "ranks": ranks, "alone": alone}
@@ -48,8 +56,8 @@ def cases(seed: int) -> list[Case]:
 
 
 CHANGES = (
-    "`widths` is not what it was: you changed the list, as `pop` does, and whoever gave it to you "
-    "has it no more. Go over it with a loop, or over `list(widths)`."
+    "`widths` is not what it was: you changed the list, and others read it too. Go over it with a "
+    "loop, or change a copy, `list(widths)`."
 )
 
 
@@ -59,7 +67,7 @@ def claim(case: Case, seen: Observation) -> str | None:
         return CHANGES
     got, want = number(seen.values[0]), case.facts["right"]
     if got is None:
-        return f"Return the seconds, one number; yours gave {describe(seen.values[0])}."
+        return f"Return the seconds as a float; yours gave {describe(seen.values[0])}."
     if abs(got - want) <= 1e-6 * abs(want):
         return None
     counted, right = told_apart(got * 1e6, want * 1e6)
@@ -151,7 +159,7 @@ slices rounded up
     ! slices rounded down
 bytes rounded
     | 4 * rows * outputs / ranks => 4 * rows * outputs // ranks
-    {count}: `//` drops a part of a message; divide with `/`, as the formula has fractions.
+    {count}: a part of a message is dropped, as `//` and `int` do; divide with `/`, round nothing.
 numbers rounded
     | 4 * rows * outputs / ranks => 4 * (rows * outputs // ranks)
     ! bytes rounded

@@ -1,95 +1,39 @@
 """Exercise 12.5, the wave: recurrent layers on several ranks at work at once.
 
 `wave(comm, layer, inputs, chunks)`: layer(x, state) -> (out, state) is what this rank holds, x
-(steps, rows, width), state None at the start, then what the layer gave, (h, c) as an LSTM's. Rank 0
-has the inputs, the last rank returns the outputs of all steps. The claim: equal to one layer after
-the other on one device, and on the clock in (m + p − 1)/m of one rank's time, with m messages a
-rank: one for each chunk. On 5 ranks a message takes nearly as long as a chunk. The file is long
-because a wave may stand still, fail or come late in eleven ways, each with a look of its own.
+(steps, rows, width), state None at the start, then what the layer gave, (h, c) as an LSTM's, or h
+alone, as an RNN's. Rank 0 has the inputs, the last rank returns the outputs of all steps. The
+claim: equal to one layer after the other on one device, and on the clock in (m + p − 1)/m of one
+rank's time, with m messages a rank: one for each chunk. On 5 ranks a message takes nearly as long
+as a chunk. The file is long because a wave may stand still, fail or come late in eleven ways, each
+with a look of its own.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from helpers.checks.common import WORLDS, self_hint
 from helpers.checks.compare import close, count, describe, is_array, listing, rounded, worlds
-from helpers.checks.drives.calling import Function
-from helpers.checks.drives.handed import Hands
-from helpers.checks.drives.ranks import Ranked
-from helpers.checks.drives.requests import (
-    CHANGED,
-    Requests,
-    all_waited,
-    changed,
-    not_waited,
-)
+from helpers.checks.drives.requests import changed, not_waited
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
+from helpers.lessons.splitting.exercises.recurrent_layers import SECONDS, on_wave
 
 _TOLERANCE = 1e-12
-_SECONDS = 1e-3  # of a layer for one time step
 # Steps, and chunks that do not divide them. Pieces of ⌈steps/m⌉, as torch.chunk cuts, are fewer
 # than m of 9.
 _SIZES = {1: (9, 4), 2: (9, 4), 3: (22, 5), 5: (33, 6)}
 
 
-def recurrent(comm: Any, inward: float, onward: float, seconds: float) -> Callable[..., Any]:
-    """A layer c = inward · x + onward · c, h = tanh(c) over the steps of x, in `seconds` a step.
-
-    Called as layer(x, state): x (steps, rows, width), state None at the start. Gives the outputs h
-    of all steps, and the state after the last one, (h, c) as an LSTM's.
-    Raises TypeError for a state that is none of these.
-    """
-    called = False
-
-    def layer(x: Tensor, state: Any) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        nonlocal called
-        when, called = "later" if called else "at its first call", True
-        if state is not None and not (isinstance(state, list | tuple) and len(state) == 2):
-            raise TypeError(
-                f"`layer` was given a {type(state).__name__} as its state {when}: it takes None at "
-                "the start, and then the second value of its own call for the chunk before."
-            )
-        cell = torch.zeros_like(x[0]) if state is None else state[1]
-        outputs = []
-        for step in x:
-            cell = inward * step + onward * cell
-            outputs.append(torch.tanh(cell))
-        comm.compute(seconds * len(x))
-        return torch.stack(outputs), (outputs[-1], cell)
-
-    return layer
-
-
-class Layer(Hands):
-    """This rank's layer."""
-
-    secret = (0, 1)
-
-    def __init__(self, comm: Any, inward: float, onward: float, *case: Any) -> None:
-        self.layer = recurrent(comm, inward, onward, _SECONDS)
-
-
-def _on_wave(fn: Function, comm: Any, hands: Any, *case: Any) -> Any:
-    """Call `fn(comm, layer, inputs, chunks)`, with this rank's layer; then as `all_waited`, and
-    {"changed": 0, "returned": value} where it wrote into the inputs."""
-    requests, (*_, inputs, chunks) = Requests(comm), case
-    before = None if inputs is None else inputs.clone()
-    value = all_waited(requests, fn(comm, hands.layer, inputs, chunks))
-    same = before is None or torch.equal(inputs.detach(), before)
-    return value if same else {CHANGED: 0, "returned": value}
-
-
-on_wave = Ranked(_on_wave, arguments=4, hands=Layer)
-
-
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 3, 1, 2 and 5 ranks with chunks that differ by a step; other seeds other sizes."""
+    """Seed 0: 3, 1, 2 and 5 ranks with chunks that differ by a step; other seeds other sizes.
+
+    On 2 ranks the layers are as an RNN's, elsewhere as an LSTM's.
+    """
     random, made = rng(seed, "12.5"), []
     for ranks in WORLDS:
         steps, chunks = _SIZES[ranks]
@@ -99,22 +43,25 @@ def cases(seed: int) -> list[Case]:
             steps = 2 * chunks + 1 if ranks == 2 else steps
         inputs = random.standard_normal((steps, 2, 3))
         weights = random.uniform(0.4, 0.9, (ranks, 2)).tolist()
-        args = tuple((*w, None if r else inputs, chunks) for r, w in enumerate(weights))
+        plain = ranks == 2
+        args = tuple((*w, plain, None if r else inputs, chunks) for r, w in enumerate(weights))
         facts = {"chunks": chunks, "steps": steps}
         name = f"On {count(ranks, 'rank')} with {steps} steps in {chunks} chunks"
-        clock = {"latency": 3 * _SECONDS if ranks == 5 else 1e-6, "bandwidth": 1e9}
+        name += " and states of one tensor" if plain else ""
+        clock = {"latency": 3 * SECONDS if ranks == 5 else 1e-6, "bandwidth": 1e9}
         made.append(Case(name, args, ranks, clock, facts))
     return made
 
 
 def _outputs(case: Case) -> np.ndarray:
     """The outputs of the last layer."""
-    x = case.args[0][2]
-    for inward, onward, *_ in case.args:
-        cell, outputs = np.zeros_like(x[0]), []
+    x = case.args[0][3]
+    for inward, onward, plain, *_ in case.args:
+        hidden, cell, outputs = np.zeros_like(x[0]), np.zeros_like(x[0]), []
         for step in x:
-            cell = inward * step + onward * cell
-            outputs.append(np.tanh(cell))
+            cell = inward * step + onward * (hidden if plain else (cell + hidden) / 2)
+            hidden = np.tanh(cell)
+            outputs.append(hidden)
         x = np.stack(outputs)
     return np.asarray(x)
 
@@ -128,7 +75,7 @@ def _wanted(case: Case) -> list[int]:
 def _sizes(seen: Observation) -> list[int]:
     """The steps of rank 0's turns, in order."""
     mine = [e for e in seen.events if e.rank == 0 and e.kind == "computing"]
-    return [round((e.end - e.start) / _SECONDS) for e in mine]
+    return [round((e.end - e.start) / SECONDS) for e in mine]
 
 
 def _right(case: Case, seen: Observation) -> bool:
@@ -140,7 +87,7 @@ def _late(case: Case, seen: Observation) -> str:
 
     A wave is m + p − 1 turns of the longest chunk, p − 1 messages, and something for bytes.
     """
-    turns = (case.facts["chunks"] + case.ranks - 1) * max(_wanted(case)) * _SECONDS
+    turns = (case.facts["chunks"] + case.ranks - 1) * max(_wanted(case)) * SECONDS
     needed = (turns + (case.ranks - 1) * case.options["latency"]) * 1.02
     if not _right(case, seen) or max(seen.seconds) <= needed:
         return ""
@@ -198,14 +145,14 @@ def _no_such_rank(case: Case, seen: Observation) -> str | None:
 
 
 def _no_state(case: Case, seen: Observation) -> str | None:
-    if seen.trouble != "failed" or "`layer` was given a" not in seen.text:
+    if seen.trouble != "failed" or "as its state" not in seen.text:
         return None
     who = f"rank {seen.rank}"
     if "at its first call" in seen.text:
         return f"{who} made up a state for its first chunk: none is there yet: give `layer` None."
     return (
         f"{who} gave `layer` something else than its state. Keep the second value that it returns, "
-        "as it is: a state may be more than the last output, as an LSTM's."
+        "as it is: it may be one tensor, as an RNN's, or a tuple of several, as an LSTM's."
     )
 
 
@@ -226,8 +173,8 @@ def _too_few_chunks(case: Case, seen: Observation) -> str | None:
     why = "Send each chunk's outputs in the loop, as soon as `layer` has given them."
     if -(-steps // -(-steps // chunks)) < chunks:
         why = (
-            "`torch.chunk` makes pieces of ⌈steps/m⌉, and then there may be fewer of them; cut at "
-            "⌊k · steps/m⌋."
+            "Cut at ⌊k · steps/m⌋: `torch.chunk` makes pieces of ⌈steps/m⌉ and `split(m)` pieces "
+            "of m, and of those there may be fewer."
         )
     return (
         f"rank 1 {seen.waiting[1]}, which has sent all that it has: fewer than {chunks} chunks. "
@@ -246,12 +193,13 @@ def _uneven(case: Case, seen: Observation) -> str | None:
 
 
 def _one_after_the_other(case: Case, seen: Observation) -> str | None:
-    took, alone = max(seen.seconds), case.facts["steps"] * _SECONDS
+    took, alone = max(seen.seconds), case.facts["steps"] * SECONDS
     if case.ranks == 1 or not _right(case, seen) or took < 0.99 * case.ranks * alone:
         return None
     return (
         f"it took {took * 1e3:.5g} ms, {case.ranks} times one rank's work: each rank began when "
-        "the one before had finished the whole sequence. Send each chunk as soon as it is there."
+        "the one before had finished the whole sequence. Receive one chunk, run `layer` on it and "
+        "send that on, before the next."
     )
 
 
@@ -260,10 +208,10 @@ def _own_message(case: Case, seen: Observation) -> str | None:
     mine = [e for e in seen.events if e.rank == 0 and e.kind == "computing"]
     gaps, takes = [b.start - a.end for a, b in pairwise(mine)], case.options["latency"]
     late = _late(case, seen)
-    if not late or not all(takes <= gap < 2 * takes for gap in gaps):
+    if not late or not gaps or not all(takes <= gap < 2 * takes for gap in gaps):
         return None
     return (
-        f"{late}: each rank waits until its chunk has arrived before it computes the "
+        f"{late}: rank 0 waits until its chunk has arrived before it computes the "
         "next one. Start the message, `isend`, and wait for all of them at the end."
     )
 
@@ -272,9 +220,22 @@ def _held_up(case: Case, seen: Observation) -> str | None:
     late, steps = _late(case, seen), case.facts["steps"]
     if late and sum(_sizes(seen)) > steps:
         return f"{late}: rank 0's layer ran over {sum(_sizes(seen))} steps, and there are {steps}."
+    chunks, turns = case.facts["chunks"], len(_sizes(seen))
+    fewest = min(seen.messages[:-1], default=chunks)
+    if late and fewest < chunks:
+        rank = seen.messages.index(fewest)
+        return (
+            f"{late}: rank {rank} sent {count(fewest, 'message')} where {chunks} were asked for, "
+            "one a chunk. The fewer they are, the longer the ranks after it wait."
+        )
+    if late and turns < chunks:
+        return (
+            f"{late}: rank 0 went through all steps in {count(turns, 'call')} of `layer` where "
+            f"{chunks} were asked for, one a chunk: meanwhile the ranks after it wait."
+        )
     return late and (
-        f"{late}: a rank waits for something that it does not need. It needs the chunk below and "
-        "its own state, nothing else."
+        f"{late}: a rank waits for something that it does not need. It needs the chunk from the "
+        "rank before and its own state, nothing else."
     )
 
 
@@ -296,7 +257,7 @@ def compared(case: Case, seen: Observation) -> Any:
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     case, took = cases[0], max(seen[0].seconds)
-    alone = case.ranks * case.facts["steps"] * _SECONDS
+    alone = case.ranks * case.facts["steps"] * SECONDS
     return (
         f"Passed on {worlds(cases)}: {case.ranks} ranks with {case.facts['chunks']} chunks were "
         f"{alone / took:.1f} times as quick as one rank with all layers."
@@ -371,8 +332,8 @@ another dimension is cut
         => inputs[:, k * inputs.shape[1] // chunks : (k + 1) * inputs.shape[1] // chunks]
     | layer(x, state) => layer(x, None)
     | torch.cat(outputs) => torch.cat(outputs, 1)
-    rank 0 went {turns} times over all {steps} steps: you cut another dimension than the first. A
-    chunk is some of the time steps, with all rows.
+    rank 0 went {turns} times over all {steps} steps. A chunk is some of the time steps, with all
+    rows: cut the first dimension, and give `layer` a chunk alone.
 the state is forgotten
     | layer(x, state) => layer(x, None)
     every chunk began without a state, as if the sequence started there. Keep what `layer` returns
