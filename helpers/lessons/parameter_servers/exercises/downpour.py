@@ -64,7 +64,7 @@ def cases(seed: int) -> list[Case]:
 
     A gradient is 0 where n_push is 1. Last, in float32.
     """
-    random, made = rng(seed, "05.5"), []
+    random, made = rng(seed, "05.5"), list[Case]()
     plans = [(3, 2), (1, 1), (2, 5), (5, 1)]
     if seed:
         chosen = [tuple(int(n) for n in random.permutation(range(2, 7))[:2]) for _ in range(3)]

@@ -22,7 +22,14 @@ def cases(seed: int) -> list[Case]:
     """
     random, made = rng(seed, "05.4"), []
     mixed = [40, 10, 70, 10, 90, 30, 20, 50]
-    models = [(mixed, 3), (mixed, 2), ([40, 10, 70], 1), ([8] * 7, 5), ([100, *[1] * 4], 2)]
+    models = [
+        (mixed, 3),
+        ([10, 30, 10, 20, 10, 20], 2),
+        (mixed, 2),
+        ([40, 10, 70], 1),
+        ([8] * 7, 5),
+        ([100, *[1] * 4], 2),
+    ]
     # First of these: servers that hold equally much in another number of tensors.
     last = [([1, 2, 7, 1, 4, 4, 5, 2], 3), ([], 2), ([0, 30, 0, 20, 0], 4)]
     last.append(([3_000_000_008, 900_000_000, 3_000_000_004, 3_000_000_000, 8, 4], 3))

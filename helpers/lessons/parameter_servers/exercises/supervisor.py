@@ -283,8 +283,8 @@ EXERCISE = Exercise(
     ),
     numbers=numbers,
     praise=(
-        "Passed with 1, 2, 3 and 5 workers over three rounds, and when one leaves: nobody goes on "
-        "before all have pushed, and then everybody goes on from the mean."
+        "Passed with 1, 2, 3 and 5 workers over three rounds: nobody goes on before all have "
+        "pushed, and then everybody goes on from the mean."
     ),
     reference=reference,
     wrong=wrong_answers("05.1", WRONG, (Averaging, mean)),
