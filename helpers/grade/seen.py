@@ -30,7 +30,7 @@ _KEPT = "what is kept"
 
 # By exercise, the keys of what its driver gives that are the process's word, and what they tell.
 _ONLY_WRITTEN = (
-    "01.5", "03.4", "05.2", "05.4", "05.5", "05.6", "06.2", "07.2", "07.5", "07.6", "09.5",
+    "01.5", "03.4", "05.1", "05.4", "05.5", "05.6", "06.2", "07.2", "07.5", "07.6", "09.5",
     "10.3", "10.4", "11.1", "11.2", "11.4", "11.5", "11.7", "12.1", "12.3", "12.5",
     "14.3", "15.1", "15.2", "16.2", "16.5", "16.6", "17.6",
 )  # fmt: skip
@@ -47,6 +47,7 @@ HINTS: dict[str, dict[str, str]] = {
     "03.2": {"weights": "whether weights change"},
     "03.5": {"kept": _KEPT, "grows": "lists that grow with every step"},
     "04.3": {"reduced": "how often gradients go between the replicas"},
+    "05.2": {"changed": _WRITTEN, "order": "how many pushes have come in before each answer"},
     "06.1": {"arrive": "whether `arrive` is another rule's of the course"},
     "06.5": {"inside": _INSIDE, "held": _KEPT},
     "07.4": {"changed": _WRITTEN, "later": _LATER},

@@ -62,8 +62,8 @@ def rate_by_cases(
 
 
 def place_with_numpy(sizes: list[int], servers: int) -> Any:
-    """A stable sort and argmin; numpy's own whole numbers."""
-    held, places = np.zeros(servers), list[Any](sizes)
+    """A stable sort and argmin; an array of numpy's whole numbers."""
+    held, places = np.zeros(servers), np.zeros(len(sizes), np.int64)
     for tensor in np.argsort([-size for size in sizes], kind="stable"):
         server = np.argmin(held)
         places[tensor] = server
@@ -97,7 +97,7 @@ class DownpourWithCountdowns:
         self.fetch_in = self.fetch_in or self.n_fetch
         if self.push_in:
             return None
-        pushed, self.accrued, self.push_in = self.accrued, None, self.n_push
+        pushed, self.accrued, self.push_in = self.accrued, gradient * 0, self.n_push
         return pushed
 
 

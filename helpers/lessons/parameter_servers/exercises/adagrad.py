@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.compare import describe, is_array, short
+from helpers.checks.compare import close, describe, is_array, short
 from helpers.checks.drives.calling import Function, driver
 from helpers.checks.drives.values import plain
-from helpers.checks.nine_digits import instead, near
+from helpers.checks.nine_digits import instead
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.parameter_servers.algorithms.server_optimizers import Adagrad as reference
@@ -23,16 +23,17 @@ from helpers.lessons.parameter_servers.algorithms.server_optimizers import Adagr
 
 @driver(2)
 def optimizer_steps(
-    fn: Function, rate: float, start: float, weights: Tensor, gradients: Tensor
+    fn: Function, rate: float, start: float, weights: Tensor, gradients: Tensor, first: int
 ) -> list[Any]:
     """Drive `fn(rate, start)`, a server's optimizer: its updates.
 
-    gradients: (updates, weights). An update is `{"weights", "changed"}`: what `step` gave, and
-    which tensor that it was given it changed in place, "weights", "gradient" or "".
+    gradients: (updates, weights). first: the weights' version before the first of them. An
+    update is `{"weights", "changed"}`: what `step` gave, and which tensor that it was given it
+    changed in place, "weights", "gradient" or "".
     """
     updates: list[Any] = []
     optimizer = fn(rate, start)
-    for version, gradient in enumerate(gradients):
+    for version, gradient in enumerate(gradients, first):
         before, own = plain(weights), gradient.clone()
         made = optimizer.step(weights, own, version)
         changed = "gradient" * (not torch.equal(own, gradient))
@@ -46,15 +47,23 @@ def optimizer_steps(
 
 
 def cases(seed: int) -> list[Case]:
-    """Five updates of four weights whose gradients differ in size by powers of ten; one is 0."""
+    """Five updates of four weights whose gradients differ in size by powers of ten; one is 0.
+
+    The last two go on from version 3, as after a restart; the last one is in float32.
+    """
     random, made = rng(seed, "05.6"), []
-    for start in (0.1, 1.0, 0.01):
-        rate = 0.1 if seed == 0 else float(random.uniform(0.01, 1.0))
+    for start, first in ((0.1, 0), (1.0, 3), (0.01, 3)):
+        rate = 0.2 if seed == 0 else float(random.uniform(0.01, 1.0))
         weights = random.standard_normal(4)
         gradients = random.standard_normal((5, 4)) * [1.0, 10.0, 0.1, 1.0] + 0.5
         gradients[3, 0] = 0.0  # as those of a pixel that is black in all rows
         name = f"With rate {short(rate)} and start {short(start)}"
-        case = Case(name, ((rate, start, weights, gradients),))
+        if first:
+            name += f" from version {first} on"
+        if start == 0.01:
+            weights, gradients = weights.astype(np.float32), gradients.astype(np.float32)
+            name += " in float32"
+        case = Case(name, ((rate, start, weights, gradients, first),))
         made.append(replace(case, facts={"want": optimizer_steps(reference, case).values[0]}))
     return made
 
@@ -66,9 +75,12 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
         when = f"at update {update}"
         if not is_array(got["weights"], right["weights"].shape):
             yield f"{when}, `step` gave {describe(got['weights'])}; new weights were asked for."
-        if not near(got["weights"], right["weights"]):
+        types = got["weights"].dtype, right["weights"].dtype
+        if not close(got["weights"], right["weights"], 1e-9 if types[1] == np.float64 else 1e-5):
             told = instead(got["weights"], right["weights"])
             yield f"{when}, the new weights are not as asked: {told}."
+        if types[0] != types[1]:
+            yield f"{when}, the new weights are {types[0]}; the old ones are {types[1]}."
     if len(seen.values[0]) != len(want):
         yield f"only {len(seen.values[0])} of {len(want)} updates were made."
     yield from _in_place(case, seen)
@@ -85,14 +97,14 @@ def _in_place(case: Case, seen: Observation) -> Iterator[str]:
 
 def _epsilon(case: Case, seen: Observation) -> Iterator[str]:
     """Whether the first step's divisors, or their squares, are all too large by the same little."""
-    rate, start, weights, gradients = case.args[0]
+    rate, start, weights, gradients, _ = case.args[0]
     divisors = rate * gradients[0] / (weights - seen.values[0][0]["weights"])
     squares = start + gradients[0] ** 2
     for more, where in ((divisors - squares**0.5, "√s"), (divisors**2 - squares, "s")):
         if more.min() > 0 and np.ptp(more) < 0.1 * more.min() and more.min() < 0.01:
             yield (
                 f"about {more.mean():.1g} is added to {where}, as many libraries do against a "
-                "division by 0. Here s is never 0: leave it out."
+                "division by 0. Here s is above 0: leave it out."
             )
 
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.compare import count, describe
+from helpers.checks.compare import close, count, describe
 from helpers.checks.drives.calling import Function, driver
 from helpers.checks.drives.values import plain
-from helpers.checks.nine_digits import instead, near
+from helpers.checks.nine_digits import instead
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.lessons.parameter_servers.algorithms.clients import DownpourClient as reference
@@ -26,13 +27,14 @@ def client_turns(
     """Drive `fn(rate, n_fetch, n_push)`, a client: its steps.
 
     gradients: (steps, weights). fetches: (steps + 1, weights), what the servers hold. A step is
-    `{"push", "weights", "wants", "changed"}` after `computed`: the last is which tensor that it was
-    given was changed in place, "weights", "gradient" or "". Where it wants weights it gets the next
-    of the fetches, but the second time: as if no server had answered.
+    `{"push", "weights", "wants", "version", "changed"}` after `computed`: the last is which tensor
+    that it was given or had pushed was changed in place, "weights", "gradient", "push" or "". Where
+    it wants weights it gets the next of the fetches, but the second time: as if no server had
+    answered.
     """
     turns: list[Any] = []
     client, fetched, wishes, given, held = fn(rate, n_fetch, n_push), 0, 0, fetches[0], fetches[0]
-    lent = [gradient.clone() for gradient in gradients]
+    lent, pushed = [gradient.clone() for gradient in gradients], list[Any]()
     for step in range(len(gradients)):
         wishes += bool(client.wants_weights)
         if client.wants_weights and wishes != 2:
@@ -41,11 +43,16 @@ def client_turns(
             fetched += 1
         push = client.computed(lent[step])
         written = "gradient" * (not torch.equal(torch.stack(lent), gradients))
+        if not written and any(not torch.equal(one, was) for one, was in pushed):
+            written = "push"
+        if isinstance(push, Tensor):
+            pushed.append((push, push.clone()))
         turns.append(
             {
                 "push": plain(push),
                 "weights": plain(client.weights),
                 "wants": bool(client.wants_weights),
+                "version": plain(getattr(client, "version", None)),
                 "changed": written if torch.equal(given, held) else "weights",
             }
         )
@@ -53,16 +60,24 @@ def client_turns(
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: fetch every 3 and push every 2, then 1 and 1, 2 and 5, 5 and 1; else others."""
-    random, made = rng(seed, "05.5"), []
+    """Seed 0: fetch every 3 and push every 2, then 1 and 1, 2 and 5, 5 and 1; else others.
+
+    A gradient is 0 where n_push is 1. Last, in float32.
+    """
+    random, made = rng(seed, "05.5"), list[Case]()
     plans = [(3, 2), (1, 1), (2, 5), (5, 1)]
     if seed:
         chosen = [tuple(int(n) for n in random.permutation(range(2, 7))[:2]) for _ in range(3)]
         plans = [(fetch, push) for fetch, push in chosen] + [(1, 1)]
-    for n_fetch, n_push in plans:
+    for n_fetch, n_push in [*plans, (2, 3)]:
         rate = float(random.uniform(0.05, 0.5))
         gradients, fetches = random.standard_normal((14, 3)), random.standard_normal((15, 3))
         name = f"With n_fetch={n_fetch} and n_push={n_push}"
+        if n_push == 1:
+            gradients[4] = 0.0
+        if len(made) == len(plans):
+            gradients, fetches = gradients.astype(np.float32), fetches.astype(np.float32)
+            name += " in float32"
         case = Case(name, ((rate, n_fetch, n_push, gradients, fetches),))
         made.append(replace(case, facts={"want": client_turns(reference, case).values[0]}))
     return made
@@ -75,19 +90,30 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
         if (got["push"] is None) != (want["push"] is None):
             what = "nothing is due yet" if want["push"] is None else "a push is due"
             yield f"{when}, `computed` returned {describe(got['push'])}, but {what}."
-        if want["push"] is not None and not near(got["push"], want["push"]):
+        if want["push"] is not None and not _alike(got["push"], want["push"]):
             yield (
                 f"{when}, the push is not the sum of the gradients since the last push: "
                 f"{instead(got['push'], want['push'])}."
             )
-        if not near(got["weights"], want["weights"]):
+        if not _alike(got["weights"], want["weights"]):
             yield (
                 f"{when}, the client's own weights are not where this step leads: "
                 f"{instead(got['weights'], want['weights'])}."
             )
         if got["wants"] != want["wants"]:
             yield f"{when}, `wants_weights` is {got['wants']}; it should be {want['wants']}."
+        if got["version"] not in (None, want["version"]):
+            told = f"{describe(got['version'])}; the weights were pulled as {want['version']}"
+            yield f"{when}, `self.version` is {told}, and a step alone does not change that."
+        for what in ("push", "weights"):
+            types = [None if each[what] is None else each[what].dtype for each in (got, want)]
+            if types[0] != types[1]:
+                yield f"{when}, the type of the {what} is {types[0]}; the gradient's is {types[1]}."
     yield from _in_place(case, seen)
+
+
+def _alike(got: Any, want: np.ndarray) -> bool:
+    return close(np.asarray(got), want, 1e-9 if want.dtype == np.float64 else 1e-5)
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -99,9 +125,11 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 def _in_place(case: Case, seen: Observation) -> Iterator[str]:
     for each in seen.values[0]:
         if each["changed"]:
+            whose = "had made" if each["changed"] == "push" else "was given"
             yield (
-                f"the {each['changed']} that the client was given changed in place, and somebody "
-                "may still hold it: `-=` and `+=` write into it. Make a new tensor, `a = a - …`."
+                f"the client changed the {each['changed']} that it {whose} in place, and somebody "
+                "may still hold it: `-=`, `+=` and `zero_()` write into it. Make a new tensor, "
+                "`a = a - …`."
             )
 
 
@@ -119,10 +147,16 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
 WRONG = """
 in place
     | self.weights - gradient * self.rate => self.weights.sub_(gradient * self.rate)
-    ? the weights that the client
+    ? the weights that it was given
 adds into a gradient
     | self.accrued + gradient => self.accrued.add_(gradient)
-    ? the gradient that the client
+    ? the gradient that it was given
+pushes what it goes on with
+    | self.accrued = gradient if self.accrued is None else self.accrued + gradient
+        => self.accrued = gradient * 0 if self.accrued is None else self.accrued;
+        (self.steps - 1) % self.n_push or self.accrued.zero_(); self.accrued += gradient
+    | push, self.accrued = self.accrued, None => push = self.accrued
+    ? the push that it had made
 steps with the sum
     | gradient * self.rate => self.accrued * self.rate
     the client's own step goes along all that is accrued, so that earlier gradients count again:

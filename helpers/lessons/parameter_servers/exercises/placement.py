@@ -7,7 +7,7 @@ Source: longest processing time first, Graham (1969).
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from helpers.checks.compare import count, describe, number
+from helpers.checks.compare import count, describe, is_array, number
 from helpers.checks.drives.arguments import call_with_tensors
 from helpers.checks.drives.requests import changed, returned
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
@@ -16,12 +16,24 @@ from helpers.lessons.parameter_servers.algorithms.placement import place as refe
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: small models on 3, 2, 1 and 5 servers; else random ones. Last, ties and no tensor."""
+    """Seed 0: small models on 3, 2, 1 and 5 servers; else random ones.
+
+    Last what is odd: ties, no tensor, tensors of no bytes and of gigabytes.
+    """
     random, made = rng(seed, "05.4"), []
     mixed = [40, 10, 70, 10, 90, 30, 20, 50]
-    models = [(mixed, 3), (mixed, 2), ([40, 10, 70], 1), ([8] * 7, 5), ([100, *[1] * 4], 2)]
-    # The last two: servers that hold equally much in another number of tensors, and no tensor.
-    last = [([1, 2, 7, 1, 4, 4, 5, 2], 3), ([], 2)]
+    models = [
+        (mixed, 3),
+        ([10, 30, 10, 20, 10, 20], 2),
+        (mixed, 2),
+        ([40, 10, 70], 1),
+        ([8] * 7, 5),
+        ([100, *[1] * 4], 2),
+    ]
+    # First of these: servers that hold equally much in another number of tensors.
+    last = [([1, 2, 7, 1, 4, 4, 5, 2], 3), ([], 2), ([0, 30, 0, 20, 0], 4)]
+    last.append(([3_000_000_008, 900_000_000, 3_000_000_004, 3_000_000_000, 8, 4], 3))
+    last.append(([4 * int(s) for s in random.integers(1, 4, 60)], 4))  # where a sort is not stable
     models.append(([7], 3))
     if seed:
         others = [answer.function for answer in EXERCISE.wrong if "last of equal" in answer.name]
@@ -51,6 +63,8 @@ def _got(case: Case, seen: Observation) -> list[int] | None:
     """The answer, where it names a server for each tensor."""
     sizes, servers = case.args[0]
     answer = returned(seen.values[0])
+    if is_array(answer, (len(sizes),)):
+        answer = answer.tolist()
     if not isinstance(answer, list | tuple):
         return None
     found = [int(p) for p in map(number, answer) if p is not None and p in range(servers)]
@@ -62,8 +76,9 @@ def claim(case: Case, seen: Observation) -> Iterator[str]:
     sizes, servers = case.args[0]
     got, want = _got(case, seen), case.facts["want"]
     if got is None:
+        gave = describe(returned(seen.values[0])).replace("a tensor", "an array")
         yield (
-            f"your function gave {describe(returned(seen.values[0]))}; a list of {len(sizes)} "
+            f"your function gave {gave}; a list of {len(sizes)} "
             f"servers, numbered from 0 to {servers - 1}, was asked for."
         )
         return
@@ -92,10 +107,14 @@ def compared(case: Case, seen: Observation) -> Any:
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
-    """What the hints name: the bytes on the fullest server, and how many would do."""
+    """What the hints name: the bytes on the fullest server, how many would do, what is wrong."""
     sizes, servers = case.args[0]
     got = _got(case, seen)
+    pairs = enumerate(zip(got or (), case.facts["want"], strict=False))
+    wrong = ((at, mine, right) for at, (mine, right) in pairs if mine != right)
+    at, mine, right = next(wrong, (0, 0, 0))
     return {
+        "first": f"tensor {at} goes to server {right}, not {mine}",
         "most": max(loads(sizes, got, servers)) if got else 0,
         "least": max(loads(sizes, case.facts["want"], servers)),
     }
@@ -124,8 +143,8 @@ gives groups
 the first of equal tensors each time
     | sorted(range(len(sizes)), key=lambda i: -sizes[i])
         => map(sizes.index, sorted(sizes, reverse=True))
-    equal tensors were taken for the same one: `sizes.index` finds the first of them each time. Sort
-    the tensors' numbers, not their sizes.
+    {first}. `sizes.index` finds the first of equal tensors each time: sort the tensors' numbers,
+    not their sizes. And of servers that hold equally much take the first.
 last of equal servers
     | held.index(min(held)) => servers - 1 - held[::-1].index(min(held))
     where servers hold equally much you take the last of them: take the first, so that everybody's

@@ -12,7 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from helpers.checks.compare import all_close, close, count, describe, rounded, worlds
+from helpers.checks.compare import (
+    all_close,
+    close,
+    count,
+    describe,
+    is_array,
+    rounded,
+    worlds,
+)
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.ranks import Ranked
 from helpers.checks.drives.requests import OPEN, Requests, not_waited
@@ -26,13 +34,35 @@ def _on_push_and_pull(
 ) -> Any:
     """`fn(comm, weights, gradient, steps, rate)`, with the gradient p − goal.
 
-    `values[rank]`: `{"returned", "at", "pushed", "changed", "open"}`: what it gave, the weights
-    that a gradient was asked for at and what it sent, one after the other, whether it changed the
-    weights that it was given, and how many messages it did not wait for. A gradient takes `seconds`
-    of its clock.
+    `values[rank]`: `{"returned", "at", "pushed", "order", "changed", "open"}`: what it gave, the
+    weights that a gradient was asked for at and what it sent, one after the other, how many
+    messages had come in before each of these, whether it wrote into the weights that it was given
+    (if only for a while), and how many messages it did not wait for. A gradient takes `seconds` of
+    its clock.
     """
     at: list[Any] = []
-    requests, before = Requests(comm, note=plain), weights.clone()
+    came, order, irecv = set[int](), list[int](), comm.irecv
+
+    def receive(source: int, into: Any = None) -> Any:
+        request = irecv(source, into)
+        wait = request.wait
+
+        def waited() -> Any:
+            value = wait()
+            came.add(id(request))
+            return value
+
+        request.wait = waited
+        kept.append(request)
+        return request
+
+    def note(sent: Any) -> Any:
+        order.append(len(came))
+        return plain(sent)
+
+    kept: list[Any] = []  # so that no other has its number
+    comm.irecv = receive
+    requests, before, writes = Requests(comm, note=note), weights.clone(), weights._version
 
     def gradient(place: Tensor) -> Tensor:
         at.append(plain(place))
@@ -40,25 +70,30 @@ def _on_push_and_pull(
         return place - goal
 
     returned = plain(fn(comm, weights, gradient, steps, rate))
-    changed, pushed = not torch.equal(before, weights), requests.told
-    seen = {"returned": returned, "at": at, "pushed": pushed, "changed": changed}
-    return {**seen, OPEN: requests.end()}
+    comm.irecv = irecv
+    changed = not torch.equal(before, weights) or weights._version != writes
+    seen = {"returned": returned, "at": at, "pushed": requests.told, "order": order}
+    return {**seen, "changed": changed, OPEN: requests.end()}
 
 
 push_and_pull = Ranked(_on_push_and_pull, arguments=5)
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: four steps on 3 ranks, then on 1, 2 and 5; else other steps and rates."""
+    """Seed 0: four steps on 3 ranks, then others on 1, 2 and 5; else other steps and rates."""
     random, made = rng(seed, "05.2"), []
-    for ranks in (3, 1, 2, 5):
-        steps = 4 if seed == 0 else int(random.integers(3, 7))
+    for ranks, steps in ((3, 4), (1, 3), (2, 1), (5, 3)):
+        steps = int(random.integers(3, 7)) if seed and ranks != 2 else steps
         rate = 0.25 if seed == 0 else float(random.uniform(0.1, 0.4))
         weights = random.standard_normal(6)
         goals = random.standard_normal((ranks, 6)) + 2.0
-        args = tuple((weights, goals[r], steps, rate, 1e-3) for r in range(ranks))
-        case = Case(f"On {count(ranks, 'rank')} with {steps} steps", args, ranks)
-        made.append(replace(case, facts={"want": push_and_pull(reference, case).values}))
+        # On 5 ranks the first two workers are the slowest, and all the same the first in turn.
+        took = [1e-3, 2e-3, 4e-3, 1e-3, 1e-3] if ranks == 5 else [1e-3] * ranks
+        args = tuple((weights, goals[r], steps, rate, took[r]) for r in range(ranks))
+        case = Case(f"On {count(ranks, 'rank')} with {count(steps, 'step')}", args, ranks)
+        right = push_and_pull(reference, case)
+        facts = {"want": right.values, "seconds": max(right.seconds)}
+        made.append(replace(case, facts=facts))
     return made
 
 
@@ -72,26 +107,65 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         gradients = [at - case.args[rank][1] for at in got["at"]]
         if rank and not all_close(got["pushed"], gradients, 1e-9):
             yield f"rank {rank} pushed something else than the gradients it asked for."
-        if not all_close(got["at"], right["at"], 1e-9):
-            why = rounded(got["at"], right["at"]) or (
-                ": a worker pulls, computes and pushes, in this order, and gets the weights as "
-                "they are then"
-            )
-            yield f"rank {rank} asked for gradients at weights that are not those of then{why}."
         if rank and got["returned"] is not None:
             yield f"rank {rank} returned {describe(got['returned'])}, not None."
     yield from _in_place(case, seen)
     yield not_waited(case, seen)
+    yield from _served(case, seen)
     got, right = seen.values[0], want[0]
+    if not is_array(got["returned"]):
+        yield (
+            f"rank 0 returned {describe(got['returned'])}, which is no tensor; the weights after "
+            "all pushes were asked for."
+        )
     if not close(got["returned"], right["returned"], 1e-9):
         returned, end = describe(got["returned"]), describe(right["returned"])
-        yield f"rank 0 returned {returned}; the weights after all pushes are {end}."
-    if not all_close(got["pushed"], right["pushed"], 1e-9):
-        yield "rank 0 sent something else than the weights as they are then."
+        why = rounded([got["returned"]], [right["returned"]])
+        yield f"rank 0 returned {returned}; the weights after all pushes are {end}{why}."
     for rank, sent in enumerate(seen.bytes):
         most = steps * weights.nbytes * (1 if rank else case.ranks - 1)
         if sent != most:
             yield f"rank {rank} sent {sent} B; it had to send {most} B."
+
+
+def _served(case: Case, seen: Observation) -> Iterator[str]:
+    """What rank 0 sent, in its order, and whether the workers used what came."""
+    (_, _, steps, *_), want = case.args[0], case.facts["want"]
+    sent = seen.values[0]["pushed"]
+    for rank in range(1, case.ranks):
+        if seen.sent[0].count(rank) != steps:
+            yield (
+                f"rank 0 sent rank {rank} {count(seen.sent[0].count(rank), 'message')}; it should "
+                f"be {steps}: the first weights and an answer to each push but its last."
+            )
+    for rank in range(1, case.ranks):
+        got, right = seen.values[rank]["at"], want[rank]["at"]
+        came = [one for one, to in zip(sent, seen.sent[0], strict=True) if to == rank]
+        if not all_close(got, came, 1e-9):
+            yield (
+                f"rank {rank} asked for gradients at other weights than it was sent: a worker "
+                "pulls, computes there and pushes, in this order."
+            )
+        for nth, (one, other) in enumerate(zip(came, right, strict=True), 1):
+            if not close(one, other, 1e-9):
+                told = f"{describe(one)}; it should be {describe(other)}"
+                why = rounded([one], [other]) or (
+                    ": w ← w − rate · g, a push at a time, of workers 1, 2, … in turn"
+                )
+                yield f"the weights that rank 0 sent rank {rank} as number {nth} are {told}{why}."
+    order = seen.values[0]["order"], want[0]["order"]
+    for to, came, due in zip(seen.sent[0], *order, strict=True):
+        if came != due:
+            yield (
+                f"rank 0 answered rank {to} when {count(came, 'push', 'pushes')} had come in, not "
+                f"{due}: each push is answered before the next is received."
+            )
+    took, least = max(seen.seconds), case.facts["seconds"]
+    if took > 1.2 * least:
+        yield (
+            f"it took {1e3 * took:.3g} ms of the clock and not {1e3 * least:.3g}: workers stood "
+            "idle. Answer each push at once."
+        )
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -117,8 +191,13 @@ def _nobody_begins(case: Case, seen: Observation) -> Iterator[str]:
 
 
 def _answers_the_last(case: Case, seen: Observation) -> Iterator[str]:
-    if "send" in seen.waiting.get(0, "") and len(seen.waiting) < case.ranks:
-        yield f"rank 0 {seen.waiting[0]}: after its last push a worker gets no answer."
+    words, steps = seen.waiting.get(0, "").rstrip("."), case.args[0][2]
+    to = words.rpartition(" ")[2]
+    if "to send" in words and to.isdigit() and int(to) not in seen.waiting:
+        yield (
+            f"rank 0 {words}, which has ended: a worker makes {count(steps, 'push', 'pushes')}, "
+            "and after its last push it gets no answer. One of the two is not so."
+        )
 
 
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
@@ -212,8 +291,8 @@ EXERCISE = Exercise(
     function="train_with_server",
     asks=(
         "rank 0 sends every worker the weights, then takes the workers in turn, `steps` times: "
-        "receive a gradient, w ← w − rate · g as a new tensor, answer with it unless that was its "
-        "last push. Rank 0 returns the weights, workers None."
+        "receive a gradient, w ← w − rate · g (the given tensor stays as it is), answer with it "
+        "unless that was its last push. Rank 0 returns the weights, workers None."
     ),
     cases=cases,
     drive=push_and_pull,

@@ -15,8 +15,9 @@ def cases(seed: int) -> list[Case]:
     settings = [(workers, servers, 244e6, 1.0, 125e6) for workers, servers in sizes]
     settings.insert(3, (5, 3, 40e6, 0.5, 1.25e9))
     if seed:
-        # Two where the links are full and one where they are not, whatever comes below.
-        settings = [(9, 1, 2e8, 0.3, 1.25e8), (64, 2, 2e8, 0.3, 1.25e8), (3, 2, 1e7, 1.0, 1.25e9)]
+        # Two where the links are full, and two where they are not, whatever comes below.
+        settings = [(n, s, 2e8, 0.3, 1.25e8) for n, s in ((9, 1), (1, 2), (64, 2))]
+        settings.append((3, 2, 1e7, 1.0, 1.25e9))
         for _ in range(8):
             workers, servers = int(random.integers(1, 200)), int(random.integers(1, 20))
             nbytes, compute = float(random.uniform(1e6, 1e9)), float(random.uniform(0.05, 3.0))
@@ -27,8 +28,10 @@ def cases(seed: int) -> list[Case]:
             f"With {count(workers, 'worker')}, {count(servers, 'server')}, {nbytes / 1e6:.4g} MB, "
             f"{compute:.3g} s and {bandwidth / 1e6:.4g} MB/s"
         )
-        # What it gives for one worker and for very many tells one wrong formula from another.
+        # What it gives for one worker, for very many and with a wide link tells one wrong formula
+        # from another.
         also = [(n, *setting[1:]) for n in (1, 1000 * workers)]
+        also.append((*setting[:4], 1000 * bandwidth))
         made.append(Case(name, (setting,), 1, {"also": also}, {"want": reference(*setting)}))
     return made
 
@@ -42,7 +45,10 @@ def claim(case: Case, seen: Observation) -> str | None:
     if abs(rate - want) <= 1e-9 * abs(want):
         return None
     one, other = told_apart(rate, want)
-    return f"you say {one} gradients/s; it should be {other}."
+    why = "."
+    if abs(rate - want) <= 1e-6 * abs(want):
+        why = ": they agree to six digits, as where something was rounded or float32."
+    return f"you say {one} gradients/s; it should be {other}{why}"
 
 
 def compared(case: Case, seen: Observation) -> list[float | None]:
@@ -96,6 +102,10 @@ half duplex
 seconds
     | return min => return 1 / min
     that is the time from one gradient to the next: gradients a second is one over it.
+no parentheses
+    | (compute + 2 * transfer) => compute + 2 * transfer
+    you divide by compute alone, and add 2 · transfer to gradients a second: a round takes both, so
+    N / (compute + 2 · transfer), with the parentheses.
 only the link
     | workers / (compute + 2 * transfer) => float("inf")
     that is what a full link carries, 1 / transfer, and so few workers cannot fill it. Take the

@@ -3,17 +3,18 @@
 Source: Ramsundar and Zadeh, "TensorFlow for Deep Learning" (2018), chapter 9.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.checks.compare import count, describe, listing
+from helpers.checks.compare import close, count, describe, listing
 from helpers.checks.drives.calling import Function, driver
 from helpers.checks.drives.values import plain
-from helpers.checks.nine_digits import instead, near
+from helpers.checks.nine_digits import instead
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.engine.servers.rule import Decision, Rule, mean
@@ -21,66 +22,131 @@ from helpers.lessons.parameter_servers.algorithms.update_rules import Averaging 
 
 
 @driver(2)
-def supervisor_turns(fn: Function, goals: Tensor, rate: float, order: list[int]) -> list[Any]:
+def supervisor_turns(
+    fn: Function, goals: Tensor, rate: float, order: list[int], leaves: int | None
+) -> list[Any]:
     """Drive `fn(weights, workers)`, a rule that takes weights: its turns.
 
     goals: (workers, weights). Worker w goes from the weights p that it pulled to p − rate·(p −
     goal) and pushes that. order: workers' numbers; at each turn the next one in it that has pulled
-    and not yet pushed comes. A turn is `{"worker", "pushed", "weights", "made", "release"}`; where
-    all workers wait, the list ends with `{"stuck"}`.
+    and not yet pushed comes. leaves: after so many turns worker 0 is gone. A turn is `{"worker",
+    "pushed", "weights", "made", "release"}`; where all workers wait, the list ends with
+    `{"stuck"}`, otherwise with `{"changed", "beside"}`: whether weights that had been handed out
+    were written into, and the turns of one more rule, beside a third one that holds a push.
     """
+    turns, changed = _turns(fn(torch.zeros_like(goals[0]), len(goals)), goals, rate, order, leaves)
+    if len(turns) < len(order) or "made" not in turns[-1]:
+        return turns
+    other = fn(torch.zeros_like(goals[0]), len(goals))
+    other.arrive(order[len(goals) - 1], goals[0].clone(), 0)  # so that the two hold other workers'
     rule = fn(torch.zeros_like(goals[0]), len(goals))
-    pulled = {w: rule.pull(w) for w in rule.start()}
-    turns: list[Any] = []
+    return [*turns, {"changed": changed, "beside": _turns(rule, goals, rate, order, leaves)[0]}]
+
+
+def _turns(
+    rule: Any, goals: Tensor, rate: float, order: list[int], leaves: int | None
+) -> tuple[list[Any], bool]:
+    order, turns, pulled = list(order), list[Any](), dict[int, Any]()
+    lent: list[tuple[Tensor, Tensor]] = []
+
+    def pull(workers: Iterable[int]) -> None:
+        for worker in workers:
+            pulled[worker] = rule.pull(worker)
+            lent.append((pulled[worker][0], pulled[worker][0].clone()))
+
+    pull(rule.start())
     while order:
+        if len(turns) == leaves:
+            rule.leave(0)
+            pulled.pop(0, None)
         place = next((i for i, worker in enumerate(order) if worker in pulled), None)
         if place is None:
-            return [*turns, {"stuck": True}]
+            return [*turns, {"stuck": True}], False
         worker = order.pop(place)
         weights, version = pulled.pop(worker)
         pushed = weights - rate * (weights - goals[worker])
         decision = rule.arrive(worker, pushed.clone(), version)
         if not isinstance(decision, Decision):
-            return [*turns, {"worker": worker, "decision": plain(decision)}]
+            return [*turns, {"worker": worker, "decision": plain(decision)}], False
+        if not isinstance(decision.release, Iterable):
+            return [*turns, {"worker": worker, "gave": plain(decision.release)}], False
         released = [int(w) for w in decision.release]
         turn = {"worker": worker, "pushed": plain(pushed), "weights": plain(rule.weights)}
         turns.append({**turn, "made": int(rule.version), "release": released})
-        pulled |= {other: rule.pull(other) for other in released}
-    return turns
+        pull(released)
+    return turns, any(not torch.equal(held, was) for held, was in lent)
 
 
 def cases(seed: int) -> list[Case]:
-    """Three rounds with 3, 1, 2 and 5 workers, which come in another order each round."""
+    """Three rounds with 3, 1, 2 and 5 workers, which come in another order each round.
+
+    Last, in float32, two rounds more, before which worker 0 leaves.
+    """
     random, made = rng(seed, "05.1"), []
-    for workers in (3, 1, 2, 5):
+    for workers, leaves in ((3, None), (1, None), (2, None), (5, None), (3, 9)):
         goals = random.standard_normal((workers, 3)) + 1.0
         rate = float(random.uniform(0.2, 0.6))
         order = [int(w) for _ in range(3) for w in random.permutation(workers)]
-        case = Case(f"With {count(workers, 'worker')}", ((goals, rate, order),))
+        name = f"With {count(workers, 'worker')}"
+        if leaves:
+            name += ", of whom worker 0 leaves after 3 rounds"
+            goals = goals.astype(np.float32)
+            order += [int(w) for _ in range(2) for w in 1 + random.permutation(workers - 1)]
+        case = Case(name, ((goals, rate, order, leaves),))
         made.append(replace(case, facts={"want": supervisor_turns(reference, case).values[0]}))
     return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str]:
     """The supervisor's weights, its version and who is released, after each push."""
-    for turn, (got, want) in enumerate(zip(seen.values[0], case.facts["want"], strict=True)):
+    *turns, last = case.facts["want"]
+    for turn, (got, want) in enumerate(zip(seen.values[0], turns, strict=False)):
         when = f"at push {turn + 1} (worker {want['worker']}'s)"
         if "stuck" in got:
             yield f"after {count(turn, 'push', 'pushes')} all workers wait for ever."
         if "decision" in got:
             yield f"{when}, `arrive` returned {describe(got['decision'])}; it returns a `Decision`."
-        if not near(got["weights"], want["weights"]):
+        if "gave" in got:
+            told = "it holds the numbers of those who go on, `release=(0, 2)`"
+            yield f"{when}, the decision's `release` is {describe(got['gave'])}; {told}."
+        if not _alike(got["weights"], want["weights"]):
             told = instead(got["weights"], want["weights"])
             yield f"{when}, the supervisor's weights are not the mean: {told}."
+        types = [np.asarray(each["weights"]).dtype for each in (got, want)]
+        if types[0] != types[1]:
+            yield f"{when}, the supervisor's weights are {types[0]}; those pushed are {types[1]}."
         if got["made"] != want["made"]:
             yield f"{when}, the version is {got['made']}; one a mean makes it {want['made']}."
         if sorted(got["release"]) != sorted(want["release"]):
             yield f"{when}, workers {got['release']} were released; it should be {want['release']}."
+    yield from _in_place(case, seen)
+    if not all(map(_same_turn, seen.values[0][-1]["beside"], last["beside"])):
+        yield (
+            "the supervisor is right alone, and not beside another one of its class: what it holds "
+            "must be its own, `self.held = {}` in `__init__`, not the class's or the module's."
+        )
+
+
+def _alike(got: Any, want: np.ndarray) -> bool:
+    return close(np.asarray(got), want, 1e-9 if want.dtype == np.float64 else 1e-5)
+
+
+def _same_turn(got: Any, want: Any) -> bool:
+    ends = [[each.get("made"), sorted(each.get("release", ()))] for each in (got, want)]
+    return ends[0] == ends[1] and _alike(got["weights"], want["weights"])
+
+
+def _in_place(case: Case, seen: Observation) -> Iterator[str]:
+    if seen.values[0][-1].get("changed"):
+        yield (
+            "weights that had been handed out were written into; whoever pulled them, or gave them "
+            "to begin with, may still hold them. Make a new tensor of the mean."
+        )
 
 
 def compared(case: Case, seen: Observation) -> Any:
     """The turns; in which order workers were released is no matter."""
-    turns = seen.values[0]
+    turns = [t for t in seen.values[0] if "beside" not in t]
     return [{**t, "release": sorted(t["release"])} if "release" in t else t for t in turns]
 
 
@@ -97,15 +163,18 @@ def _number_and_set(case: Case, seen: Observation) -> Iterator[str]:
 
 
 def _too_early(case: Case, seen: Observation) -> Iterator[str]:
-    workers = len(case.args[0][0])
-    for turn, (got, want) in enumerate(zip(seen.values[0], case.facts["want"], strict=False)):
-        right = near(got["weights"], want["weights"])
-        if (turn + 1) % workers and not right:
+    came = 0  # in this round
+    for turn, (got, want) in enumerate(zip(seen.values[0], case.facts["want"][:-1], strict=False)):
+        right, came = _alike(got["weights"], want["weights"]), came + 1
+        if not want["release"] and not right:
+            left = next(i for i, t in enumerate(case.facts["want"][turn:]) if t["release"])
             yield (
                 f"at push {turn + 1} the supervisor's weights are no longer "
-                f"{describe(want['weights'])}, after {turn % workers + 1} of this round's "
-                f"{workers} pushes: keep what comes, and change the weights once, at the last push."
+                f"{describe(want['weights'])}, after {came} of this round's "
+                f"{came + left} pushes: keep what comes, and change the weights once, at the last "
+                "push."
             )
+        came *= not want["release"]
         parts = [[each["made"], sorted(each["release"])] for each in (got, want)]
         if parts[0] != parts[1] or not right:
             return
@@ -153,9 +222,9 @@ only takes the mean
     the update, `self.version += 1`, and release all workers.
 takes the set of workers for their number
     | != len(self.workers) => != self.workers
-    all have pushed, and there was no mean and nobody went on: what you ask is not true then.
-    Compare how many have pushed with how many there are, `len(self.workers)`; `self.workers` itself
-    is a set of numbers.
+    all have pushed, and there was no mean and nobody went on: what you ask is not true then, or
+    is not asked at that push. `len(self.workers)` says how many there are; `self.workers` itself is
+    a set of numbers.
 sums
     | total / len(arrays) => total
     the weights are {workers} times too large: a sum, no mean.
@@ -182,6 +251,10 @@ never clears what it holds
 never counts the version
     | self.version += 1 =>
     the version stays 0: it counts the updates, so it goes up by one with each mean.
+writes into its weights
+    | self.weights = mean(list(self.held.values()))
+        => self.weights.copy_(mean(list(self.held.values())))
+    ? had been handed out
 does not wait
     | len(self.held) != len(self.workers) => False
     | self.held = {} =>
@@ -204,6 +277,7 @@ EXERCISE = Exercise(
     claim=claim,
     compared=compared,
     mistakes=(
+        Mistake("in place", _in_place),
         Mistake("a number and a set", _number_and_set, unfinished=True),
         Mistake("changes before the last push", _too_early),
     ),
