@@ -11,7 +11,13 @@ from torch import Tensor
 from helpers.checks.compare import close, describe
 from helpers.checks.spec import Case, Observation
 
-_WORDS = ("f({})", "f's backward for the gradient {}", "g({})", "g's backward for the gradient {}")
+_WORDS = (
+    "f({})",
+    "f's backward for the gradient {}",
+    "g({})",
+    "g's backward for the gradient {}",
+    "the way back through x + g(f(x)) for the gradient {}",
+)
 Made = list[list[tuple[Tensor, Tensor]]]
 
 
@@ -22,7 +28,8 @@ def pairs(random: np.random.Generator, ranks: int) -> list[np.ndarray]:
 
 def call_alone(f: Any, g: Any, pairs: Tensor) -> list[Made]:
     """What f and g give for numbers that need no gradient, then for such that do: f's calls, its
-    backward's, g's, and its backward's, where there is one.
+    backward's, g's, its backward's, and the way back through x + g(f(x)), where one is handed the
+    gradient that the other has.
 
     Of each call what came, and what that is after the next call. Where that has changed they are
     asked no further: autograd refuses what it finds then in ways that say little.
@@ -40,7 +47,9 @@ def _call(f: Any, g: Any, pairs: Tensor, needs: bool) -> Made:
         outs = _kept(partial(function, number) for number in numbers)
         ways = zip(outs, numbers, pairs[:, 1], strict=True) if needs else ()
         made += [outs, _kept(partial(_back, out, *way) for (_, out), *way in ways)]
-    return made
+    leaves = [pair[0].clone().requires_grad_() for pair in pairs] if needs else []
+    given = zip(leaves, pairs[:, 1], strict=needs)
+    return [*made, _kept(partial(_past, f, g, x, above) for x, above in given)]
 
 
 def _kept(calls: Any) -> list[tuple[Tensor, Tensor]]:
@@ -57,19 +66,24 @@ def _back(out: Tensor, leaf: Tensor, above: Tensor) -> Tensor:
     return torch.full_like(leaf, torch.nan) if found is None else found
 
 
+def _past(f: Any, g: Any, x: Tensor, above: Tensor) -> Tensor:
+    return _back(x + g(f(x)), x, above)
+
+
 def not_alone(case: Case, seen: Observation) -> str | None:
     """The first number that is not right, or has another type, or has changed since."""
     every = np.stack([args[0] for args in case.args])  # rank, call, number and gradient
     sums = every.sum(0)
     for rank, value in enumerate(seen.values):
         own = every[rank]
-        wants = own[:, 0], sums[:, 1], sums[:, 0], own[:, 1]
+        both = own[:, 1] + sums[:, 1]
+        wants = own[:, 0], sums[:, 1], sums[:, 0], own[:, 1], both
         for needs, made in enumerate(value["out"]):
             for place, (calls, want) in enumerate(zip(made, wants, strict=True)):
                 if len(calls) != (len(want) if needs or place in (0, 2) else 0):
                     return "f and g were not called as often as was asked."
                 for call, (first, now) in enumerate(calls):
-                    what = _WORDS[place].format(f"{own[call, place % 2]:g}")
+                    what = _WORDS[place].format(f"{own[call, int(place not in (0, 2))]:g}")
                     bare = "" if needs else ", no gradient needed,"
                     said = _wrong(first, now, want[call], bare)
                     if said:
