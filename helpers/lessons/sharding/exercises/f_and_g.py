@@ -3,8 +3,9 @@
 `make_f_g(comm) -> (f, g)`: f(x) is x, and its backward sums the gradient over the ranks; g(x) is
 the sum of all ranks' x, and its backward is the gradient as it is. The claim: in a residual network
 of two cut layers, output and all gradients are the dense network's to 1e-10, on every rank; what
-f and g are given stays as it is, of any shape; no more bytes than two all-reduces a layer, and
-every message waited for. What makes this file long is that network, and 23 ways to go wrong.
+f and g are given stays as it is, of any shape; no more bytes and messages than two all-reduces a
+layer, and every message waited for. Single numbers in float32, without a gradient and with one,
+give what they give, and keep it. What makes this file long is that, and 23 ways to go wrong.
 """
 
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from helpers.lessons.sharding.algorithms.tensor_parallel import (
     sum_over_ranks,
 )
 from helpers.lessons.sharding.exercises.shared import stay_away, told_by_all
+from helpers.lessons.sharding.exercises.single_numbers import call_alone, not_alone, pairs
 
 LAYERS = 2
 TOLERANCE = 1e-10
@@ -50,7 +52,7 @@ def cases(seed: int) -> list[Case]:
     """Seed 0: 3 ranks first, then 1, 2 and 5; uneven parts, on 5 ranks an empty one.
 
     Then x of three dimensions, and f and g given slices of wider tensors as well, and transposed
-    ones.
+    ones. Last two single numbers in float32, one call after the other.
     """
     random, made = rng(seed, "14.2"), []
     for n, form in [(3, ""), (1, ""), (2, ""), (5, ""), (2, _DEEP), (3, _SLICES)]:
@@ -66,7 +68,8 @@ def cases(seed: int) -> list[Case]:
         parts = [[w[:, c] if i % 2 == 0 else w[c] for i, w in enumerate(whole)] for c in cuts]
         args = tuple((x, scale, part, weights, form == _SLICES) for part in parts)
         made.append(Case(f"On {count(n, 'rank')}{form}", args, n))
-    return made
+    name, each = "On 3 ranks with single numbers in float32", pairs(random, 3)
+    return [*made, Case(name, tuple((own, None, [], None, False) for own in each), 3)]
 
 
 def dense_of(case: Case) -> Any:
@@ -88,6 +91,10 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The dense network's output and gradients; nothing changed; two all-reduces a layer."""
     if not all(v["pair"] == "functions" for v in seen.values):
         yield "`make_f_g` did not return two functions."
+    if not case.args[0][2]:
+        yield not_alone(case, seen)
+        yield not_waited(case, seen)
+        return
     for look in (_not_dense, changes, sends_more, not_waited):
         yield look(case, seen)
 
@@ -113,15 +120,19 @@ def changes(case: Case, seen: Observation) -> str | None:
 
 
 def sends_more(case: Case, seen: Observation) -> str | None:
-    """Right, with more bytes than two all-reduces a layer, over all ranks, with padding."""
+    """Right, with more than two all-reduces a layer, over all ranks, with padding."""
     n, size = case.ranks, case.args[0][0].size
-    limit = 2 * LAYERS * 2 * (n - 1) * n * -(-size // n) * 8
-    if sum(seen.bytes) <= limit or _not_dense(case, seen):
+    most = 2 * LAYERS * 2 * (n - 1) * n
+    sent, limit = f"{sum(seen.bytes)} B", most * -(-size // n) * 8
+    enough = f"{limit} B"
+    if sum(seen.bytes) <= limit:
+        sent, enough = f"{sum(seen.messages)} messages", f"{most}"
+    if (sum(seen.bytes) <= limit and sum(seen.messages) <= most) or _not_dense(case, seen):
         return None
     return (
-        f"all numbers are right, but {sum(seen.bytes)} B were sent where {limit} B are enough: f "
-        "sends nothing forward and g nothing backward, since what they pass on is the same on "
-        "every rank."
+        f"all numbers are right, but {sent} were sent where {enough} are enough: f sends nothing "
+        "forward and g nothing backward, since what they pass on is the same on every rank. The "
+        "other two make one all-reduce each, of the whole tensor."
     )
 
 
@@ -155,11 +166,16 @@ def turned_copy(case: Case, seen: Observation) -> str | None:
 
 
 def another_form(case: Case, seen: Observation) -> str | None:
-    """An exception for a tensor of three dimensions, or for a slice of a wider one."""
-    x, *_, gaps = case.args[0]
-    if seen.trouble != "failed" or (x.ndim == 2 and not gaps):
+    """An exception for a single number, one of three dimensions, or a slice of a wider one."""
+    x, _, cut, _, gaps = case.args[0]
+    if seen.trouble != "failed" or (x.ndim == 2 and cut and not gaps):
         return None
     said = seen.text.splitlines()[0].rstrip(".") if seen.text else seen.kind
+    if "require" in said and not cut:
+        return (
+            f"rank {seen.rank} raised {seen.kind} ({said}): f and g also take a tensor that needs "
+            "no gradient, as all are under `torch.no_grad()`."
+        )
     slices = ", and slices of wider tensors too" if gaps else ""
     return (
         f"rank {seen.rank} raised {seen.kind} ({said}): f and g take tensors of any shape{slices}. "
@@ -172,6 +188,8 @@ def compared(case: Case, seen: Observation) -> Any:
     """No pair, or wrong outputs, or what gradients came out of right ones."""
     if any(v["pair"] != "functions" for v in seen.values):
         return [v["pair"] for v in seen.values]
+    if not case.args[0][2]:
+        return None
     outputs, want = [v["out"] for v in seen.values], dense_of(case)["out"]
     if not all(close(out, want, TOLERANCE) for out in outputs):
         return outputs
@@ -189,7 +207,8 @@ def on_f_and_g(
 
     A rank's arguments: x and scale, the same on all ranks; cut, [A, B, A, B, …] of this rank;
     above, the gradient of the output; gaps, whether f and g are given slices of wider tensors,
-    and where a layer's number is odd, transposed ones.
+    and where a layer's number is odd, transposed ones. Without any A and B x is pairs of a number
+    and its gradient, for calls of f and g alone; out, as `call_alone` has it.
     `values[rank]`: pair, "functions", "classes" or "" for anything else; where it was functions,
     out, the gradients of x, scale and cut (`parts`), whether g changed what it was given (`input`),
     and f's and g's backward the gradient that they were given (`f`, `g`); open, how many messages
@@ -202,20 +221,20 @@ def on_f_and_g(
     if any(isinstance(one, type) or getattr(one, "is_type", False) for one in pair):
         return {"pair": "classes"}
     f, g = pair
+    if not cut:
+        return {"pair": "functions", "out": call_alone(f, g, x), OPEN: requests.end()}
     for leaf in (x, scale, *cut):
         leaf.requires_grad_()
     given: dict[str, Pairs] = {"input": [], "f": [], "g": []}
     out = x
     for layer, (a, b) in enumerate(zip(cut[::2], cut[1::2], strict=True)):
         scaled = _with_gaps(out * scale) if gaps else out * scale
-        copied, turned = f(scaled), gaps and layer % 2 == 1
-        _note_gradient(copied, given["f"], turned)
+        turned = gaps and layer % 2 == 1
+        copied = _Noted.apply(f(scaled), given["f"], turned)
         part = torch.tanh(copied @ a) @ b
         part = _turned(part) if turned else _with_gaps(part) if gaps else part
         given["input"].append((part.detach(), part.detach().clone()))
-        total = g(part)
-        _note_gradient(total, given["g"])
-        out = scaled + total
+        out = scaled + _Noted.apply(g(part), given["g"], False)
     (out * above).sum().backward()
     return {
         "pair": "functions",
@@ -238,19 +257,22 @@ def _turned(tensor: Tensor) -> Tensor:
     return tensor.transpose(-1, -2).contiguous().transpose(-1, -2)
 
 
-def _note_gradient(tensor: Tensor, notes: Pairs, turned: bool = False) -> None:
-    """Note the gradient that the function which made a tensor will be given, and a copy of it.
+class _Noted(torch.autograd.Function):
+    """Gives a tensor as it is; notes the gradient that goes to who made it, and a copy of it.
 
-    turned: let it be a transposed one.
+    No hook on the tensor, before which others on it come. turned: let it be a transposed one.
     """
 
-    def note(gradient: Tensor) -> Tensor:
-        given = _turned(gradient) if turned else gradient
-        notes.append((given, given.clone()))
-        return given
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, notes: Pairs, turned: bool) -> Tensor:
+        ctx.notes, ctx.turned = notes, turned
+        return tensor.view_as(tensor)
 
-    if tensor.requires_grad:
-        tensor.register_hook(note)
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        given = _turned(gradients[0]) if ctx.turned else gradients[0]
+        ctx.notes.append((given, given.clone()))
+        return given, None, None
 
 
 def reference(comm: Any) -> Any:
@@ -298,7 +320,7 @@ sums backward in g and not in f
     over the ranks, and g's gives it as it is.
 sums what goes past f
     | partial(copy_to_ranks, comm)
-        => lambda x: x.register_hook(partial(sum_over_ranks, comm)) and x
+        => lambda x: x.requires_grad and x.register_hook(partial(sum_over_ranks, comm)) and x or x
     the gradient of x is too large: all of it was summed over the ranks, also what goes past f on
     the residual path, y = x + g(…f(x)…), which is whole already. A hook on x itself sees both; f
     needs a tensor of its own, such as that of a `torch.autograd.Function`.
@@ -376,7 +398,8 @@ EXERCISE = Exercise(
     numbers=lambda case, seen: {"n": case.ranks},
     praise=(
         "Passed on {worlds}: output and gradients of the dense network to 10 digits, in two "
-        f"dimensions and three; two layers, and {2 * LAYERS} all-reduces at most."
+        f"dimensions and three; two layers, and no more bytes and messages than {2 * LAYERS} "
+        "all-reduces."
     ),
     reference=reference,
     wrong=wrong_answers(

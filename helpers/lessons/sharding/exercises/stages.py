@@ -6,11 +6,25 @@ Rajbhandari et al., "ZeRO" (2020), section 5.
 """
 
 from collections.abc import Sequence
+from functools import wraps
+from numbers import Real
+from typing import Any
 
 from helpers.checks.compare import count, describe, number, told_apart
-from helpers.checks.drives.calling import plain_call
+from helpers.checks.drives.calling import Function, plain_call
 from helpers.checks.spec import Case, Exercise, Observation, Size, rng
 from helpers.checks.table import wrong_answers
+
+
+def one_number(fn: Function, case: Case) -> Observation:
+    """As `plain_call`, and a number of any kind, a Fraction too, stands as a float."""
+
+    @wraps(fn)
+    def answer(*args: Any) -> Any:
+        value = fn(*args)
+        return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value
+
+    return plain_call(answer, case)
 
 
 def cases(seed: int) -> list[Case]:
@@ -73,7 +87,8 @@ in MB
     your number is in MB; bytes were asked for.
 one early
     | stage >= first => stage + 1 >= first
-    that is the next stage's: stage 0 shards nothing.
+    that is the next stage's number: stage 0 shards nothing, 1 the optimizer state, 2 the gradients
+    too, and 3 the parameters too.
 shards nothing
     | ranks if stage >= first else 1 => 1
     nothing was divided by the ranks: that is 16 Ψ, stage 0.
@@ -104,8 +119,9 @@ no second copy
     in mixed precision parameters and gradients take 2.
 float32
     | (2, 3), (2, 2), (12, 1) => (4, 3), (4, 2), (8, 1)
-    that is float32 without a second copy, 4 + 4 + 8: in mixed precision it is 2 + 2 + 12.
-    Unsharded, both are 16.
+    that is 8 bytes a parameter for parameters and gradients and 8 for the optimizer, as in float32
+    without a second copy, 4 + 4 + 8: in mixed precision it is 2 + 2 + 12, and the float32 copy is
+    the optimizer's. Unsharded, both are 16.
 """
 
 EXERCISE = Exercise(
@@ -118,7 +134,7 @@ EXERCISE = Exercise(
         "gradient, 12 for the optimizer; what the stage shards is divided by the ranks."
     ),
     cases=cases,
-    drive=plain_call,
+    drive=one_number,
     claim=claim,
     compared=lambda case, seen: number(seen.values[0]),  # whatever type it has
     praise=praise,

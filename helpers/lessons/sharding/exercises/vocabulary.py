@@ -3,8 +3,9 @@
 `vocabulary_loss(comm, scores, targets, first) -> (loss, gradient)`: scores (positions, tokens
 here) are those of tokens first, first + 1, …; targets (positions) are ids of the whole vocabulary.
 The claim: the mean loss on every rank and the gradient of this rank's scores are the dense ones to
-1e-10, for scores of any size; what is sent does not grow with the vocabulary: at most four numbers
-a position from every rank to every other. 26 wrong answers make this file long.
+1e-10 (float32: 1e-5), in the scores' own type, for scores of any size; what is sent does not grow
+with the vocabulary: at most four numbers a position from every rank to every other. 26 wrong
+answers make this file long.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,8 +42,9 @@ from helpers.lessons.sharding.exercises.shared import (
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 3 ranks with ordinary scores, then around ±1000 on 2, 3, 1 and 5 ranks; last around
-    1000 on one rank and around −1000 on the others, one of which has a position's target."""
+    """Seed 0: 3 ranks with ordinary scores, then around ±1000 on 2, 3, 1 and 5 ranks; then around
+    1000 on one rank and around −1000 on the others, one of which has a position's target. Last one
+    token on each rank, and one position, in float32."""
     random, made = rng(seed, "14.3"), []
     settings = [(3, 0, False), (2, 1000, False), (3, 1000, False), (1, 1000, False)]
     for n, offset, mixed in [*settings, (5, 1000, False), (3 if seed else 2, 1000, True)]:
@@ -66,6 +68,14 @@ def cases(seed: int) -> list[Case]:
         args = tuple((scores[:, a:b], targets, a) for a, b in cuts)
         name = f"On {count(n, 'rank')} with {tokens} tokens{size}"
         made.append(Case(name, args, n, facts={"tokens": tokens, "mixed": mixed}))
+    for n, positions, tokens, kind in ((3, 4, 3, np.float64), (2, 1, 7, np.float32)):
+        scores = (2 * random.standard_normal((positions, tokens))).astype(kind)
+        targets = random.integers(0, tokens, positions)
+        cuts = [(r * tokens // n, (r + 1) * tokens // n) for r in range(n)]
+        args = tuple((scores[:, a:b], targets, a) for a, b in cuts)
+        name = f"On {count(n, 'rank')} with {tokens} tokens and {count(positions, 'position')}"
+        name += ", in float32" * (kind == np.float32)
+        made.append(Case(name, args, n, facts={"tokens": tokens, "mixed": False}))
     return made
 
 
@@ -78,15 +88,20 @@ def dense_of(case: Case) -> tuple[float, list[Any]]:
     return loss.item(), [part.grad.numpy() for part in scores]
 
 
+def _tolerance(case: Case) -> float:
+    return 1e-10 if case.args[0][0].itemsize == 8 else 1e-5
+
+
 def right_gradients(case: Case, seen: Observation) -> list[bool]:
     """Which ranks gave the dense gradient of their scores."""
-    want = dense_of(case)[1]
-    return [close(returned(v)[1], w, 1e-10) for v, w in zip(seen.values, want, strict=True)]
+    want, off = dense_of(case)[1], _tolerance(case)
+    return [close(returned(v)[1], w, off) for v, w in zip(seen.values, want, strict=True)]
 
 
 def _right_losses(case: Case, seen: Observation) -> bool:
     want = dense_of(case)[0]
-    return all(abs(float(returned(v)[0]) - want) <= 1e-10 * max(1, abs(want)) for v in seen.values)
+    off = _tolerance(case) * max(1, abs(want))
+    return all(abs(float(returned(v)[0]) - want) <= off for v in seen.values)
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -97,7 +112,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         loss = number(gave)
         if loss is None:
             yield f"rank {rank}'s loss is no number."
-        elif not abs(loss - want) <= 1e-10 * max(1.0, abs(want)):
+        elif not abs(loss - want) <= _tolerance(case) * max(1.0, abs(want)):
             got, dense = told_apart(loss, want)
             why = rounded([np.asarray(loss)], [want])
             why = why and f"{why}. Or a small number was added: none is needed"
@@ -105,9 +120,23 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         if not right[rank]:
             why = rounded([gradient], [gradients[rank]])
             yield f"rank {rank}'s gradient is not that of the dense loss{why}."
+        yield _another_type(rank, gave, gradient, case.args[rank][0].dtype)
     yield from changed(case, seen)
     yield from gathers(case, seen)
     yield not_waited(case, seen)
+
+
+def _another_type(rank: int, loss: Any, gradient: Any, own: Any) -> str | None:
+    """A loss that is no tensor, or one of the two in another type than the scores'."""
+    if type(loss) is not np.ndarray:
+        return (
+            f"rank {rank}'s loss is a Python {type(loss).__name__}: return a tensor, which a "
+            "backward pass can begin from, without `.item()` or `float(…)`."
+        )
+    for name, value in (("loss", loss), ("gradient", gradient)):
+        if value.dtype != own:
+            return f"rank {rank}'s {name} is {value.dtype}; the scores are {own}, and so is it."
+    return None
 
 
 def gathers(case: Case, seen: Observation) -> Iterator[str]:
@@ -194,13 +223,15 @@ outside = fails(
     "out of",
 )
 changed = wrote_into(
-    "the scores or targets that were handed in have changed: an operation worked in place. Work on "
-    "a new tensor, such as `scores - top[:, None]`."
+    "the scores or targets that were handed in have changed: an operation worked in place, on them "
+    "or on a view of them, which a column, `scores[:, 0]`, is. Work on tensors of your own."
 )
 
 
 def compared(case: Case, seen: Observation) -> Any:
-    """The gradients where one is wrong, else the losses."""
+    """The gradients where one is wrong, else the losses; of changed scores neither tells why."""
+    if any(changed(case, seen)):
+        return None
     if all(right_gradients(case, seen)):
         return [number(returned(value)[0]) for value in seen.values]
     return [returned(value)[1] for value in seen.values]
@@ -247,9 +278,10 @@ def reference(comm: Any, scores: Any, targets: Any, first: int) -> Any:
 WRONG = """
 one maximum for all positions
     | scores.amax(1)) => scores.amax(1)).amax().expand(len(scores))
-    rank 0's gradient is finite at {finite}: one maximum for all of them leaves exp(−2000), which is
-    0, where the scores are low. Take the largest score at each position, `scores.amax(1)`, and the
-    largest of these over the ranks.
+    rank 0's gradient is finite at {finite}: what was subtracted lies far above the scores where
+    they are low, as one maximum for all positions does, or one that cannot fall so far, and
+    exp(−800) is 0. Take the largest score at each position, `scores.amax(1)`, and the largest of
+    these over the ranks.
 the logarithm of a probability
     | scores[mine, columns] - top[mine] => weights[mine, columns]
     | (total.log() - target) => -(target / total).log()
