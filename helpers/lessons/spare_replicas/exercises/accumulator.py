@@ -128,18 +128,19 @@ def _first(case: Case, seen: Observation) -> tuple[int, Any, dict[str, Any]] | N
     pairs = zip(seen.values[0]["moves"], case.facts["want"], strict=True)
     for number, (got, fact) in enumerate(pairs):
         want, gave = fact["want"], got["gave"]
-        if not _right(gave, want) or got["step"] != fact["step"]:
+        if not same(gave, want) or got["step"] != fact["step"]:
             return number, got, fact
     return None
 
 
-def _right(gave: Any, want: Any) -> bool:
+def same(gave: Any, want: Any) -> bool:
+    """Whether a value is what was wanted; an array of its type, numbers that are none included."""
     if not is_array(want):
         return gave is want
     finite = np.isfinite(want)
     if not is_array(gave, want.shape) or gave.dtype != want.dtype:
         return False
-    exact = np.array_equal(gave[~finite], want[~finite])
+    exact = np.array_equal(gave[~finite], want[~finite], equal_nan=True)
     return exact and close(gave[finite], want[finite], 1e-9 if want.itemsize == 8 else 1e-6)
 
 
@@ -149,7 +150,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     if found is not None:
         _, got, fact = found
         move, gave, want, step = fact["move"], got["gave"], fact["want"], describe(got["step"])
-        if _right(gave, want):
+        if same(gave, want):
             yield f"{move}: the step is {step} then, not {fact['step']}, one more a mean."
         if is_array(want) and numbers_in(gave, len(want)):
             yield f"{move}: it gave a {type(gave).__name__} of numbers; give the mean as a tensor."

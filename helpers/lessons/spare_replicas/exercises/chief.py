@@ -7,160 +7,27 @@ tokens of the new step into the queue; any other turn does nothing. A long file,
 course's own chief as well, and 26 wrong ones.
 """
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from helpers.checks.common import fails_with
-from helpers.checks.compare import close, count, describe, rounded
-from helpers.checks.drives.calling import Function
-from helpers.checks.drives.handed import Handed, Hands
-from helpers.checks.drives.values import plain
+from helpers.checks.compare import count, describe, rounded
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
+from helpers.lessons.spare_replicas.exercises.accumulator import same
+from helpers.lessons.spare_replicas.exercises.chief_turns import LEFT, chief_turns
 
 Turn = dict[str, Any]
-
-
-class Script(Hands):
-    """What an accumulator gives in each of the chief's turns, which is given.
-
-    asked: by turn, the `required` of each call of `take_grad`.
-    """
-
-    secret = (5,)
-
-    def __init__(self, *case: Any) -> None:
-        self.means, self.at, self.step = list(case[5]), 0, 0
-        self.asked: list[list[Any]] = [[] for _ in self.means]
-
-    def turn(self, number: int) -> bool:
-        """A turn begins; whether there is one."""
-        if number < len(self.means):
-            self.at, self.asked[number] = number, []
-        return number < len(self.means)
-
-    def take_grad(self, required: int) -> Tensor | None:
-        """The mean of this turn, once; None where there are too few gradients."""
-        self.asked[self.at].append(plain(required))
-        mean: Tensor | None = self.means[self.at]
-        self.means[self.at] = None
-        self.step += mean is not None
-        return mean
-
-    def global_step(self, *new: int) -> int:
-        """How many means were taken; new: what it is to be."""
-        (self.step,) = new or (self.step,)
-        return self.step
-
-    def noted(self, value: Any) -> Any:
-        """Which gradients were asked for in each turn."""
-        pairs = zip(value["turns"], self.asked, strict=True)
-        return {**value, "turns": [{**turn, "asked": asked} for turn, asked in pairs]}
-
-
-class Scripted:
-    """Stands for an accumulator."""
-
-    def __init__(self, hands: Any) -> None:
-        self._hands = hands
-
-    def take_grad(self, required: int) -> Any:
-        """The mean of this turn, once; None where there are too few gradients."""
-        return self._hands.take_grad(required)
-
-    @property
-    def global_step(self) -> Any:
-        """How many means were taken."""
-        return self._hands.global_step()
-
-    @global_step.setter
-    def global_step(self, step: int) -> None:
-        self._hands.global_step(step)
-
-
-LEFT = -9  # a token that no worker has taken
-
-
-class Tokens(deque[Any]):
-    """A queue that notes the weights that whoever takes the first token of a turn finds."""
-
-    chief: Any = None
-    found: Any = None
-
-    def extend(self, tokens: Any) -> None:
-        """As a deque's."""
-        self._note()
-        super().extend(tokens)
-
-    def append(self, token: Any) -> None:
-        """As a deque's."""
-        self._note()
-        super().append(token)
-
-    def _note(self) -> None:
-        if self.found is None and self.chief is not None:
-            self.found = plain(self.chief.weights)
-
-
-def _chief_turns(
-    fn: Function,
-    hands: Any,
-    weights: Tensor,
-    rate: float,
-    aggregate: int,
-    total: int,
-    tokens: int,
-    means: Any,
-    left: int,
-) -> dict[str, Any]:
-    """Make `fn(accumulator, queue, weights, rate, aggregate, total)`, start it, take turns.
-
-    means: for each turn the mean that the accumulator has ready, or None. left: before the start
-    and each turn workers have taken all tokens, and so many times LEFT is put in, which nobody
-    takes. Gives `{"start": what is in the queue after `start(tokens)`, "turns": […], "changed":
-    whether the given weights are other ones}`; a turn is `{"gave", "asked", "step", "weights",
-    "tokens", "found"}`. Tokens are those in the queue, the oldest first; found: the weights when
-    the first new one came, None where none came by `extend` or `append`.
-    """
-    before, turns, queue = weights.clone(), list[Any](), Tokens([LEFT] * left)
-    chief = fn(Scripted(hands), queue, weights, rate, aggregate, total)
-    chief.start(tokens)
-    start = _taken(queue)
-    while hands.turn(len(turns)):
-        queue.extend([LEFT] * left)
-        queue.chief, queue.found = chief, None
-        turns.append(
-            {
-                "gave": plain(chief.turn()),
-                "step": plain(chief.global_step),
-                "weights": plain(chief.weights),
-                "tokens": _taken(queue),
-                "found": queue.found,
-            }
-        )
-        queue.chief = None
-    return {"start": start, "turns": turns, "changed": not torch.equal(weights, before)}
-
-
-chief_turns = Handed(_chief_turns, 6, Script)
-
-
-def _taken(queue: Any) -> list[Any]:
-    tokens = [plain(token) for token in queue]
-    queue.clear()
-    return tokens
 
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: 3 of 5 with the default, 2 of 3 with none, 1 of 1, 5 of 2, 2 of 5; else others.
 
-    In the last one many tokens are left, means are a hundred times as large, and the first is 0.
+    In the last one many tokens are left, means are a hundred times as large, the first is 0,
+    and the last is infinite.
     """
     random, made = rng(seed, "07.5"), []
     shapes = [(3, 5, -1), (2, 3, 0), (1, 1, -1), (5, 2, 3), (2, 5, 4)]
@@ -175,7 +42,7 @@ def cases(seed: int) -> list[Case]:
         means = [np.round(random.uniform(1, 9, 2), 2) if each else None for each in ready]
         if number == len(shapes):
             means = [None if each is None else 100 * each for each in means]
-            means[1] = np.zeros(2)
+            means[1], means[-1] = np.zeros(2), np.array([np.inf, 1.0])
         weights = np.round(random.uniform(-9, 9, 2), 2)
         left = 8 if number == len(shapes) else 1
         name = f"With {aggregate} of {count(total, 'worker')} and num_tokens={num_tokens}"
@@ -200,13 +67,13 @@ def _fault(got: Turn, want: Turn) -> str:
         return "asked"
     if got["step"] != want["step"]:
         return "step"
-    if not close(got["weights"], want["weights"], 1e-9):
+    if not same(got["weights"], want["weights"]):
         return "weights"
     if _new(got) != _new(want):
         return "tokens"
     if list(got["tokens"]) != want["tokens"]:
         return "left"
-    if got["found"] is not None and not close(got["found"], want["weights"], 1e-9):
+    if got["found"] is not None and not same(got["found"], want["weights"]):
         return "found"
     return "" if got["gave"] is want["gave"] else "gave"
 

@@ -28,7 +28,8 @@ def step_times(
 
 def cases(seed: int) -> list[Case]:
     """Seed 0: the 4th of 6, then 1st of 1, last of 2, 2nd of 3, 1st of 5, and 6th of 9 where steps
-    take minutes and worker 5 is slow; else other numbers. The second one's are of no whole milliseconds.
+    take minutes and worker 5 is slow; else other numbers. The second one's are of no whole
+    milliseconds.
 
     Steps differ by what all are slowed; the first is not the quickest, the last not the slowest.
     """
@@ -38,11 +39,11 @@ def cases(seed: int) -> list[Case]:
         ranks = ((8, 6), (1, 1), (2, 1), (3, 2), (5, 4), (13, 12))
         shapes = [(int(random.integers(5, 30)), *each) for each in ranks]
         shapes += [(int(random.integers(5, 30)), 20, int(random.integers(2, 20)))]
-    for number, (steps, workers, k) in enumerate(shapes):
+    for place, (steps, workers, k) in enumerate(shapes):
         busy = 1 + random.uniform(0, 0.5, (steps, 1))
         times = step_times(random, steps, workers) * busy
-        times[0, -1] += 10 * (number == 0)  # of two digits: as a text it comes before 2 s
-        if number == len(shapes) - 1:
+        times[0, -1] += 10 * (place == 0)  # of two digits: as a text it comes before 2 s
+        if place == len(shapes) - 1:
             times[:, k - 1] += 2.0
             times *= 300
         times = times if workers == 1 else np.round(times, 1 if workers == 3 else 3)  # equal ones
