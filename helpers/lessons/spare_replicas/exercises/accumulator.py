@@ -203,7 +203,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     late = sum(fact["want"] is False for fact in moves)
     more = sum(is_array(fact["want"]) and fact["held"] > fact["required"] for fact in moves)
     return (
-        f"Passed with {listing(sorted({fact['required'] for fact in moves}))} required: {late} "
+        f"Passed with {listing(sorted({fact['required'] for fact in moves} - {0}))} required: {late} "
         f"stale gradients dropped, {more} means over more than were required."
     )
 

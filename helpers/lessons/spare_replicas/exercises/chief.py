@@ -185,10 +185,8 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     _, _, aggregate, total, *_ = cases[0].args[0]
-    return (
-        f"Passed: with {aggregate} of {total} workers, {len(seen[0].values[0]['start'])} tokens at "
-        f"the start by default and {total} an update."
-    )
+    put = len(_without_left(seen[0].values[0]["start"]))
+    return f"Passed: with {aggregate} of {total} workers, {put} tokens at the start by default and {total} an update."
 
 
 class Chief:
