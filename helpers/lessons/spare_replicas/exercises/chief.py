@@ -186,7 +186,10 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     _, _, aggregate, total, *_ = cases[0].args[0]
     put = len(_without_left(seen[0].values[0]["start"]))
-    return f"Passed: with {aggregate} of {total} workers, {put} tokens at the start by default and {total} an update."
+    return (
+        f"Passed: with {aggregate} of {total} workers, {put} tokens at the start by default and "
+        f"{total} an update."
+    )
 
 
 class Chief:
