@@ -202,8 +202,9 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     moves = [fact for case in cases for fact in case.facts["want"]]
     late = sum(fact["want"] is False for fact in moves)
     more = sum(is_array(fact["want"]) and fact["held"] > fact["required"] for fact in moves)
+    needed = listing(sorted({fact["required"] for fact in moves} - {0}))
     return (
-        f"Passed with {listing(sorted({fact['required'] for fact in moves} - {0}))} required: {late} "
+        f"Passed with {needed} required: {late} "
         f"stale gradients dropped, {more} means over more than were required."
     )
 
