@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import torch
+
 Replay = Callable[[Any, Any, list[int]], tuple[Any, Any]]
 
 
@@ -34,7 +36,8 @@ class Blame:
 
     def without(self, workers: Iterable[int]) -> float:
         """Seconds of the run, had these workers been as quick as is usual."""
-        return lasted(self.what_if(self.begun, self.ready, sorted(workers))[0])
+        begun, _ = self.what_if(self.begun, self.ready, sorted(workers))
+        return lasted(as_table(begun))
 
     @property
     def error(self) -> float:
@@ -60,6 +63,11 @@ class Blame:
         costs = {worker: self.cost(worker) for worker in self.workers}
         late = [worker for worker in self.workers if costs[worker] >= least]
         return sorted(late, key=lambda worker: -costs[worker])
+
+
+def as_table(rows: Any) -> torch.Tensor:
+    """Begun or ready as a tensor, where a replay gave lists."""
+    return torch.stack([torch.as_tensor(row) for row in rows])
 
 
 def lasted(begun: Any) -> float:

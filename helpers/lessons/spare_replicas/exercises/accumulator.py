@@ -15,7 +15,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.checks.compare import agree, close, count, describe, is_array, listing, rounded
+from helpers.checks.compare import (
+    agree,
+    close,
+    count,
+    describe,
+    is_array,
+    listing,
+    numbers_in,
+    rounded,
+)
 from helpers.checks.drives.calling import Function, driver
 from helpers.checks.drives.values import plain
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
@@ -34,9 +43,9 @@ def accumulator_moves(fn: Function, moves: list[Move]) -> dict[str, Any]:
     A move is `("push", gradient, local step)` or `("take", required)`. Gives `{"moves": […],
     "changed": numbers of moves whose gradient was changed, "later": of those that gave what was
     changed by later ones}`; a move is `{"gave", "step"}`, what the call returned and `global_step`
-    afterwards.
+    afterwards. Once a mean is taken the workers write into the gradients that had come.
     """
-    seen, pushed, means = list[Any](), list[Any](), list[Any]()
+    seen, pushed, means, changed = list[Any](), list[Any](), list[Any](), list[int]()
     accumulator = fn()
     for number, (kind, *rest) in enumerate(moves):
         if kind == "push":
@@ -46,23 +55,44 @@ def accumulator_moves(fn: Function, moves: list[Move]) -> dict[str, Any]:
             gave = accumulator.take_grad(*rest)
             means.append((number, gave, plain(gave)))
         seen.append({"gave": plain(gave), "step": plain(accumulator.global_step)})
-    changed = [number for number, mine, before in pushed if not torch.equal(mine, before)]
+        if (kind == "take" and gave is not None) or number == len(moves) - 1:
+            changed += [at for at, mine, before in pushed if not torch.equal(mine, before)]
+            for _, mine, _ in pushed:
+                mine.fill_(-1)
+            pushed = []
     later = [number for number, gave, before in means if not agree(plain(gave), before)]
     return {"moves": seen, "changed": changed, "later": later}
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 2 required, move by move, then 1, 3 and 5 at random; else all at random."""
+    """Seed 0: 3 required, move by move, then 1, 2 and 5 at random; else all at random. Last, what
+    gradients may be as well: matrices of float32, zero, equal, infinite, many, far ahead.
+    """
     random, made = rng(seed, "07.4"), []
     if not seed:
-        gradients = iter([np.round(random.uniform(1, 9, 3), 2) for _ in range(8)])
-        steps = (0, None, 0, None, 1, 0, 1, 2, None, 1, 2, None)  # None where the mean is taken
-        moves = [("take", 2) if step is None else ("push", next(gradients), step) for step in steps]
-        made.append(_case(2, Plain(), moves))
-    for required in (1, 3, 5) if not seed else (2, 1, 3, 5, 4):
+        gradients = iter([np.round(random.uniform(1, 9, 3), 2) for _ in range(11)])
+        # None where the mean is taken. Four that count have one ahead that is not the last.
+        steps = (0, 0, None, 0, None, 1, 0, 2, 1, 1, None, 1, 2, 2, None)
+        moves = [("take", 3) if step is None else ("push", next(gradients), step) for step in steps]
+        made.append(_case(3, Plain(), moves))
+    for required in (1, 2, 5) if not seed else (2, 1, 3, 5, 4):
         plain = Plain()
         made.append(_case(required, plain, _moves(random, required, plain)))
-    return made
+    return [*made, _case(0, Plain(), _others(random))]
+
+
+def _others(random: np.random.Generator) -> Iterator[Move]:
+    """Moves with matrices of float32: the mean of one, taken when 2 were asked for in vain; zeros;
+    two equal ones; an infinite one; 12 of any steps ahead.
+    """
+    first, equal, *more = np.round(random.uniform(1, 9, (14, 2, 2)), 2).astype(np.float32)
+    yield from (("push", first, 0), ("take", 2), ("take", 1))
+    yield from (("push", each, 1) for each in (0 * equal, equal, equal.copy()))
+    infinite = first.copy()
+    infinite[0, 1] = np.inf
+    yield from (("take", 3), ("push", infinite, 2), ("take", 1))
+    yield from (("push", each, 3 + int(random.integers(0, 20))) for each in more)
+    yield "take", 3
 
 
 def _moves(random: np.random.Generator, required: int, made: Plain) -> Iterator[Move]:
@@ -82,13 +112,14 @@ def _case(required: int, made: Plain, moves: Iterable[Move]) -> Case:
         kind, *rest = move
         held, step = made.count, made.global_step
         is_push = kind == "push"
-        what = f"a gradient of local step {rest[-1]}" if is_push else f"`take_grad({required})`"
+        needed = required if is_push else rest[0]
+        what = f"a gradient of local step {rest[-1]}" if is_push else f"`take_grad({needed})`"
         begin = f"move {number}, {what} at global step {step} with {count(held, 'gradient')} held"
-        want = made.apply_grad(*rest) if is_push else made.take_grad(required)
-        fact = {"move": begin, "held": held, "required": required}
+        want = made.apply_grad(*rest) if is_push else made.take_grad(*rest)
+        fact = {"move": begin, "held": held, "required": needed}
         facts.append({**fact, "want": want, "step": made.global_step})
         given.append(move)
-    name = f"With {count(required, 'gradient')} required"
+    name = f"With {count(required, 'gradient')} required" if required else "With float32 matrices"
     return Case(name, ((given,),), facts={"want": facts})
 
 
@@ -97,10 +128,20 @@ def _first(case: Case, seen: Observation) -> tuple[int, Any, dict[str, Any]] | N
     pairs = zip(seen.values[0]["moves"], case.facts["want"], strict=True)
     for number, (got, fact) in enumerate(pairs):
         want, gave = fact["want"], got["gave"]
-        right = close(gave, want, 1e-9) if is_array(want) else gave is want
-        if not right or got["step"] != fact["step"]:
+        if not same(gave, want) or got["step"] != fact["step"]:
             return number, got, fact
     return None
+
+
+def same(gave: Any, want: Any) -> bool:
+    """Whether a value is what was wanted; an array of its type, numbers that are none included."""
+    if not is_array(want):
+        return gave is want
+    finite = np.isfinite(want)
+    if not is_array(gave, want.shape) or gave.dtype != want.dtype:
+        return False
+    exact = np.array_equal(gave[~finite], want[~finite], equal_nan=True)
+    return exact and close(gave[finite], want[finite], 1e-9 if want.itemsize == 8 else 1e-6)
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -109,24 +150,31 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     if found is not None:
         _, got, fact = found
         move, gave, want, step = fact["move"], got["gave"], fact["want"], describe(got["step"])
-        if got["step"] != fact["step"]:
+        if same(gave, want):
             yield f"{move}: the step is {step} then, not {fact['step']}, one more a mean."
-        if type(gave) in (list, tuple) and close(np.array(gave), want, 1e-9):
+        if is_array(want) and numbers_in(gave, len(want)):
             yield f"{move}: it gave a {type(gave).__name__} of numbers; give the mean as a tensor."
-        why = rounded([gave], [want])
-        yield f"{move}: it gave {describe(gave)} instead of {describe(want)}{why}."
+        if is_array(want) and is_array(gave, want.shape) and gave.itemsize > want.itemsize:
+            yield f"{move}: it gave a mean of {gave.dtype}, where the gradients are {want.dtype}."
+        why = rounded([gave], [want]) if is_array(gave) else ""
+        yield f"{move}: it gave {_words(gave)} instead of {_words(want)}{why}."
     if changed:
         yield f"the gradient of move {changed[0] + 1} was changed."
     yield from _changes_later(case, seen)
+
+
+def _words(value: Any) -> str:
+    """As `describe`; of a small matrix its rows."""
+    return describe(value.tolist() if is_array(value, (2, 2)) else value)
 
 
 def _changes_later(case: Case, seen: Observation) -> Iterator[str]:
     later = seen.values[0]["later"]
     if later and _first(case, seen) is None:
         yield (
-            f"the mean that move {later[0] + 1} gave was right and changed later: what is given is "
-            "the tensor in which the accumulator sums on. Give a new one, `total / count`, or "
-            "begin the next sum in a new one."
+            f"the mean that move {later[0] + 1} gave was right and changed later: it is a tensor "
+            "in which the accumulator sums on, or a gradient, into which its worker writes again. "
+            "Give a new one, as `total / count` is."
         )
 
 
@@ -145,7 +193,7 @@ def compared(case: Case, seen: Observation) -> Any:
 def _no_word(case: Case, seen: Observation) -> Iterator[str]:
     _, got, fact = _first(case, seen) or (0, {"gave": True}, {"want": None})
     if type(fact["want"]) is bool and type(got["gave"]) is not bool:
-        gave = describe(got["gave"])
+        gave = ("the tensor " if is_array(got["gave"]) else "") + describe(got["gave"])
         yield f"{fact['move']}: it gave {gave}; say whether the gradient counts, True or False."
 
 
@@ -154,8 +202,9 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     moves = [fact for case in cases for fact in case.facts["want"]]
     late = sum(fact["want"] is False for fact in moves)
     more = sum(is_array(fact["want"]) and fact["held"] > fact["required"] for fact in moves)
+    needed = listing(sorted({fact["required"] for fact in moves} - {0}))
     return (
-        f"Passed with {listing(sorted({fact['required'] for fact in moves}))} required: {late} "
+        f"Passed with {needed} required: {late} "
         f"stale gradients dropped, {more} means over more than were required."
     )
 
@@ -196,7 +245,7 @@ drops gradients of this step
 drops gradients that are ahead
     | local_step < => local_step !=
     {move}: it was dropped, but a local step ahead is not stale: this variable's update is still to
-    come. Compare with <, not with !=.
+    come. Only a lower one is stale.
 the step stays
     | self.global_step += 1 => pass
     {move}: raise the global step.
@@ -211,8 +260,9 @@ exactly
     {move}: more than required is enough too: use <.
 never raises the count
     | self.count + 1 => self.count
-    {move}: it gave None, though {held} are there, and that is enough. Raise `count` with each
-    gradient that counts, and give None only where it is *below* what is required.
+    {move}: it gave None, though with {held} there are enough. Each gradient that counts
+    raises `count`, which a None leaves as it is; give None only where it is *below* what is
+    required.
 divides by what is required
     | / self.count => / required
     {move}: the sum was divided by {required}, but {held} gradients are in it: a chief that comes

@@ -4,149 +4,49 @@
 num_tokens tokens into the queue, as many as an update takes for −1; a turn in which the
 accumulator has a mean makes one update, raises the global step, and puts max(total, aggregate)
 tokens of the new step into the queue; any other turn does nothing. A long file, for it holds the
-course's own chief as well, and 25 wrong ones.
+course's own chief as well, and 26 wrong ones.
 """
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from helpers.checks.common import fails_with
-from helpers.checks.compare import close, count, describe, rounded
-from helpers.checks.drives.calling import Function
-from helpers.checks.drives.handed import Handed, Hands
-from helpers.checks.drives.values import plain
+from helpers.checks.compare import count, describe, rounded
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
+from helpers.lessons.spare_replicas.exercises.accumulator import same
+from helpers.lessons.spare_replicas.exercises.chief_turns import LEFT, chief_turns
 
 Turn = dict[str, Any]
 
 
-class Script(Hands):
-    """What an accumulator gives in each of the chief's turns, which is given.
-
-    asked: by turn, the `required` of each call of `take_grad`.
-    """
-
-    secret = (5,)
-
-    def __init__(self, *case: Any) -> None:
-        self.means, self.at, self.step = list(case[5]), 0, 0
-        self.asked: list[list[Any]] = [[] for _ in self.means]
-
-    def turn(self, number: int) -> bool:
-        """A turn begins; whether there is one."""
-        if number < len(self.means):
-            self.at, self.asked[number] = number, []
-        return number < len(self.means)
-
-    def take_grad(self, required: int) -> Tensor | None:
-        """The mean of this turn, once; None where there are too few gradients."""
-        self.asked[self.at].append(plain(required))
-        mean: Tensor | None = self.means[self.at]
-        self.means[self.at] = None
-        self.step += mean is not None
-        return mean
-
-    def global_step(self, *new: int) -> int:
-        """How many means were taken; new: what it is to be."""
-        (self.step,) = new or (self.step,)
-        return self.step
-
-    def noted(self, value: Any) -> Any:
-        """Which gradients were asked for in each turn."""
-        pairs = zip(value["turns"], self.asked, strict=True)
-        return {**value, "turns": [{**turn, "asked": asked} for turn, asked in pairs]}
-
-
-class Scripted:
-    """Stands for an accumulator."""
-
-    def __init__(self, hands: Any) -> None:
-        self._hands = hands
-
-    def take_grad(self, required: int) -> Any:
-        """The mean of this turn, once; None where there are too few gradients."""
-        return self._hands.take_grad(required)
-
-    @property
-    def global_step(self) -> Any:
-        """How many means were taken."""
-        return self._hands.global_step()
-
-    @global_step.setter
-    def global_step(self, step: int) -> None:
-        self._hands.global_step(step)
-
-
-LEFT = -1  # a token that no worker has taken
-
-
-def _chief_turns(
-    fn: Function,
-    hands: Any,
-    weights: Tensor,
-    rate: float,
-    aggregate: int,
-    total: int,
-    tokens: int,
-    means: Any,
-) -> dict[str, Any]:
-    """Make `fn(accumulator, queue, weights, rate, aggregate, total)`, start it, take turns.
-
-    means: for each turn the mean that the accumulator has ready, or None. Gives `{"start": what is
-    in the queue after `start(tokens)`, "turns": […], "changed": whether the given weights are other
-    ones}`; a turn is `{"gave", "asked", "step", "weights", "tokens"}`. Tokens are those in the
-    queue, the oldest first. Between the turns workers take all, and LEFT is put in, which nobody
-    takes.
-    """
-    before, turns, queue = weights.clone(), list[Any](), deque[Any]()
-    chief = fn(Scripted(hands), queue, weights, rate, aggregate, total)
-    chief.start(tokens)
-    start = _taken(queue)
-    while hands.turn(len(turns)):
-        queue.append(LEFT)
-        turns.append(
-            {
-                "gave": plain(chief.turn()),
-                "step": plain(chief.global_step),
-                "weights": plain(chief.weights),
-                "tokens": _taken(queue),
-            }
-        )
-    return {"start": start, "turns": turns, "changed": not torch.equal(weights, before)}
-
-
-chief_turns = Handed(_chief_turns, 6, Script)
-
-
-def _taken(queue: Any) -> list[Any]:
-    tokens = [plain(token) for token in queue]
-    queue.clear()
-    return tokens
-
-
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 2 of 3 with the default, 2 of 3 with none, 1 of 1, 5 of 2, 2 of 5; else others."""
+    """Seed 0: 3 of 5 with the default, 2 of 3 with none, 1 of 1, 5 of 2, 2 of 5; else others.
+
+    In the last one many tokens are left, means are a hundred times as large, the first is 0,
+    and the last is infinite.
+    """
     random, made = rng(seed, "07.5"), []
-    shapes = [(2, 3, -1), (2, 3, 0), (1, 1, -1), (5, 2, 3), (2, 5, 4)]
+    shapes = [(3, 5, -1), (2, 3, 0), (1, 1, -1), (5, 2, 3), (2, 5, 4)]
     if seed:
-        shapes = [(n - 1, n, -1) for n in (4, 6)] + [(1, 1, 0), (1, 2, 0), (3, 3, -1)]
+        shapes = [(n - 2, n, -1) for n in (5, 6)] + [(1, 1, 0), (1, 2, 0), (3, 3, -1)]
         some = int(random.integers(3, 8))
         shapes += [(some, 2, some - 2), (3, 5, int(random.integers(1, 6)))]
-    for aggregate, total, num_tokens in shapes:
+    for number, (aggregate, total, num_tokens) in enumerate(shapes, 1):
         turns = int(random.integers(4, 8))
         ready = [turn in (1, 3) or random.random() < 0.3 for turn in range(turns)]
         ready[0] = False
         means = [np.round(random.uniform(1, 9, 2), 2) if each else None for each in ready]
+        if number == len(shapes):
+            means = [None if each is None else 100 * each for each in means]
+            means[1], means[-1] = np.zeros(2), np.array([np.inf, 1.0])
         weights = np.round(random.uniform(-9, 9, 2), 2)
+        left = 8 if number == len(shapes) else 1
         name = f"With {aggregate} of {count(total, 'worker')} and num_tokens={num_tokens}"
-        case = Case(name, ((weights, 0.5, aggregate, total, num_tokens, means),))
+        case = Case(name, ((weights, 0.3, aggregate, total, num_tokens, means, left),))
         made.append(replace(case, facts={"want": chief_turns(Chief, case).values[0]}))
     return made
 
@@ -167,19 +67,24 @@ def _fault(got: Turn, want: Turn) -> str:
         return "asked"
     if got["step"] != want["step"]:
         return "step"
-    if not close(got["weights"], want["weights"], 1e-9):
+    if not same(got["weights"], want["weights"]):
         return "weights"
     if _new(got) != _new(want):
         return "tokens"
     if list(got["tokens"]) != want["tokens"]:
         return "left"
+    if got["found"] is not None and not same(got["found"], want["weights"]):
+        return "found"
     return "" if got["gave"] is want["gave"] else "gave"
 
 
 def _new(turn: Turn) -> list[Any]:
-    """The tokens of a turn, without the one that was there before."""
-    old = next((at for at, one in enumerate(turn["tokens"]) if describe(one) == str(LEFT)), None)
-    return [token for at, token in enumerate(turn["tokens"]) if at != old]
+    """The tokens of a turn, without those that were there before."""
+    return _without_left(turn["tokens"])
+
+
+def _without_left(tokens: Sequence[Any]) -> list[Any]:
+    return [token for token in tokens if describe(token) != str(LEFT)]
 
 
 def _in_words(tokens: Sequence[Any]) -> str:
@@ -187,14 +92,19 @@ def _in_words(tokens: Sequence[Any]) -> str:
         return "no token"
     if any(token != tokens[0] for token in tokens):
         return f"the tokens {describe(list(tokens))}"
+    if isinstance(tokens[0], str):
+        return f"{count(len(tokens), 'text')} {tokens[0]!r}"
     return f"{count(len(tokens), 'token')} of step {describe(tokens[0])}"
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """The tokens at the start, and every turn."""
     start, right = list(seen.values[0]["start"]), case.facts["want"]["start"]
+    if _without_left(start) != _without_left(right):
+        new, wanted = map(_in_words, map(_without_left, (start, right)))
+        yield f"`start` put {new} in, not {wanted}."
     if start != right:
-        yield f"`start` put {_in_words(start)} in, not {_in_words(right)}."
+        yield "`start`: a token that lay in the queue before is gone, or is not the first any more."
     found = _first(case, seen)
     if found is None:
         yield from beside(case, seen)
@@ -209,8 +119,11 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         yield f"{begin}: {came} came into the queue, not {_in_words(_new(want))}."
     if fault == "left":
         yield f"{begin}: the oldest token does not stand first in the queue any more."
+    if fault == "found":
+        yield from _too_early(case, seen)
     should = f"{describe(want[fault])}{rounded([got[fault]], [want[fault]])}"
-    yield f"{begin}: `{fault}` is {describe(got[fault])}; it should be {should}."
+    name = "global_step" if fault == "step" else fault
+    yield f"{begin}: `{name}` is {describe(got[fault])}; it should be {should}."
 
 
 def beside(case: Case, seen: Observation) -> Iterator[str]:
@@ -222,11 +135,12 @@ def beside(case: Case, seen: Observation) -> Iterator[str]:
             "that others still hold. Make a new one: `self.weights = self.weights - …`."
         )
     counted = [*value["start"], *(one for t in value["turns"] for one in (t["step"], *t["tokens"]))]
-    odd = next((one for one in counted if np.asarray(one).dtype.kind not in "iu"), None)
+    odd = next((one for one in counted if type(one) is not int), None)
     if odd is not None:
+        kind = "tensor" if isinstance(odd, np.ndarray) else type(odd).__name__
         yield (
-            f"{case.name}, {odd} is a {type(odd).__name__} where steps are counted: a token and "
-            "`global_step` are whole numbers."
+            f"{case.name}, {odd} is a {kind} where steps are counted: a token and `global_step` "
+            "are whole numbers, of type int."
         )
 
 
@@ -244,12 +158,22 @@ def _no_word(case: Case, seen: Observation) -> Iterator[str]:
         yield f"{begin}: `turn` gave {gave}; say whether an update was made, {want['gave']}."
 
 
+def _too_early(case: Case, seen: Observation) -> Iterator[str]:
+    begin, fault, _, _ = _first(case, seen) or ("", "", {}, {})
+    if fault == "found":
+        yield (
+            f"{begin}: new tokens are in the queue while the weights are still the old ones. A "
+            "worker that takes one at once computes on these: update the weights first."
+        )
+
+
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
     """What the hints name: the tokens at the start, and the first turn that is wrong."""
     if seen.trouble:
         return {}
     _, _, aggregate, total, *_ = case.args[0]
-    said = {"put": _in_words(seen.values[0]["start"]), "aggregate": aggregate, "total": total}
+    put = _in_words(_without_left(seen.values[0]["start"]))
+    said = {"put": put, "aggregate": aggregate, "total": total}
     found = _first(case, seen)
     if found is None:
         return said
@@ -261,9 +185,10 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     """What a right answer is told."""
     _, _, aggregate, total, *_ = cases[0].args[0]
+    put = len(_without_left(seen[0].values[0]["start"]))
     return (
-        f"Passed: with {aggregate} of {total} workers, {len(seen[0].values[0]['start'])} tokens at "
-        f"the start by default and {total} an update."
+        f"Passed: with {aggregate} of {total} workers, {put} tokens at the start by default and "
+        f"{total} an update."
     )
 
 
@@ -371,6 +296,10 @@ not put in on the right
     | extend([self.global_step] => extendleft([self.global_step]
     {turn}: the new tokens stand ahead of one that was there before. They go in on the right,
     `extend`, and workers take on the left.
+tokens before the weights
+    | self.weights = self.weights - self.rate * mean => pass
+    | return True => self.weights = self.weights - self.rate * mean; return True
+    ? update the weights first
 writes into the given weights
     | = self.weights - => -=
     ! beside
@@ -403,6 +332,7 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("asks the accumulator for more", _asks_for_more, unfinished=True),
         Mistake("does not say whether it updated", _no_word),
+        Mistake("tokens too early", _too_early),
     ),
     numbers=numbers,
     praise=praise,

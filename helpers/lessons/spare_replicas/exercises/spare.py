@@ -3,10 +3,10 @@
 `class SpareReplicas(Rule)` with its `arrive(worker, gradient, version)` to write. The claim, turn
 by turn: the first N gradients of a step make the update with their mean and their workers go on; a
 gradient of a step that is over is dropped, and its worker goes on at once. A long file, for there
-are 28 wrong answers, five families beside them, and orders of arrival that have to be possible.
+are 30 wrong answers, five families beside them, and orders of arrival that have to be possible.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,21 +14,24 @@ import numpy as np
 from torch import Tensor
 
 from helpers.checks.common import fails_with
-from helpers.checks.compare import close, count, describe, listing, rounded
+from helpers.checks.compare import count, describe, listing, rounded
 from helpers.checks.drives.calling import Function
 from helpers.checks.drives.rules import PlainSgd, drive
 from helpers.checks.spec import Case, Exercise, Mistake, Observation, Size, rng
 from helpers.checks.table import wrong_answers
 from helpers.engine.servers.cure import Cure
 from helpers.engine.servers.rule import Decision, Push, Rule, mean
+from helpers.lessons.parameter_servers.algorithms.server_optimizers import Sgd
 from helpers.lessons.parameter_servers.algorithms.update_rules import SpareReplicas as reference
+from helpers.lessons.spare_replicas.exercises.accumulator import same
 
 _PARTS = {"applied": "in the update", "dropped": "dropped", "release": "released"}
 Turn = dict[str, Any]
 
 
 class Handed(Cure):
-    """A rule whose workers find in their next gradient what it has changed in their last one."""
+    """A rule whose workers find in their next gradient what it has changed in their last one. A
+    decision with a part that is several things and no tuple stands as what this part is."""
 
     def __init__(self, rule: Any) -> None:
         self.rule = rule
@@ -39,16 +42,24 @@ class Handed(Cure):
         now, before = self.last.get(worker, (gradient, gradient))
         gradient = gradient + (now - before)
         self.last[worker] = gradient, gradient.clone()
-        return self.rule.arrive(worker, gradient, version)
+        decision = self.rule.arrive(worker, gradient, version)
+        for part in _PARTS if isinstance(decision, Decision) else ():
+            held = getattr(decision, part)
+            if isinstance(held, Iterable) and not isinstance(held, tuple):
+                return f"`{part}` is a {type(held).__name__}"
+        return decision
 
 
 def rule_turns_handed(fn: Function, case: Case) -> Observation:
     """As `drive`, with workers whose gradients are still theirs when they have handed them in: what
     a rule writes into one stands in the next one of that worker. What a decision names is in order.
+    momentum: whether the optimizer has one.
     """
 
-    def make(*args: Any) -> Any:
-        return Handed(fn(*args))
+    def make(weights: Any, optimizer: Any, *args: Any) -> Any:
+        if case.options.get("momentum"):
+            optimizer = Sgd(optimizer.rate, 0.9)
+        return Handed(fn(weights, optimizer, *args))
 
     make.__wrapped__ = fn  # type: ignore[attr-defined]  # its signature and its file
     seen = drive(make, case)
@@ -60,17 +71,25 @@ def rule_turns_handed(fn: Function, case: Case) -> Observation:
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 2 of 3 workers, then 3 of 5, 1 of 1, 1 of 2 and 3 of 3; else other orders."""
+    """Seed 0: 3 of 5 workers, then 2 of 3, 1 of 1, 1 of 2, 3 of 3 and 5 of 8; else other orders.
+
+    In the last one the optimizer has a momentum, and workers 0 and 1 have the same gradients. Of
+    the two of whom one counts, one's are infinite.
+    """
     random, made = rng(seed, "07.3"), []
-    shapes = [(3, 2), (5, 3), (1, 1), (2, 1), (3, 3)]
+    shapes = [(5, 3), (3, 2), (1, 1), (2, 1), (3, 3), (8, 5)]
     if seed:
-        shapes = [(4, 3), (6, 4), (1, 1), (2, 1), (3, 3), (7, 2)]
+        shapes = [(6, 4), (4, 3), (1, 1), (2, 1), (3, 3), (7, 2), (9, 5)]
     for number, (workers, aggregate) in enumerate(shapes):
         goals = np.round(random.uniform(-4, 4, (workers, 3)), 2)
         goals[:, 0] += 1 + np.arange(workers)  # no two means agree by chance
         order = arrivals(random, workers, aggregate, 6 * workers, telling=not number)
-        name = f"With N={aggregate} of {count(workers, 'worker')}"
-        case = Case(name, ((goals, 0.25, (aggregate,), order),))
+        name, options = f"With N={aggregate} of {count(workers, 'worker')}", {}
+        if (workers, aggregate) == (2, 1):
+            goals[1, 0] = np.inf
+        if number == len(shapes) - 1:
+            goals[1], name, options = goals[0], f"{name} and momentum", {"momentum": True}
+        case = Case(name, ((goals, 0.25, (aggregate,), order),), options=options)
         made.append(replace(case, facts={"want": rule_turns_handed(reference, case).values[0]}))
     return made
 
@@ -108,7 +127,7 @@ def _fault(got: Turn, want: Turn) -> str:
     for part in (*_PARTS, "made"):
         if got[part] != want[part]:
             return part
-    return "" if close(got["weights"], want["weights"], 1e-9) else "weights"
+    return "" if same(got["weights"], want["weights"]) else "weights"
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
@@ -162,6 +181,8 @@ def numbers(case: Case, seen: Observation) -> dict[str, Any]:
 
 def _no_decision(case: Case, seen: Observation) -> Iterator[str]:
     _, start, got, _ = _first(case, seen) or (0, "", {}, {})
+    if str(got.get("decision")).startswith("`"):
+        yield f"{start}: {got['decision']}. All parts of a `Decision` are tuples."
     if "decision" in got:
         yield (
             f"{start}: `arrive` gave {describe(got['decision'])}. It gives a `Decision` "
@@ -226,7 +247,7 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     late = sum(len(turn["dropped"]) for turn in seen[0].values[0])
     made = seen[0].values[0][-1]["made"]
     return (
-        f"Passed with 1, 2, 3 and 5 workers: with 2 of 3, {len(seen[0].values[0])} gradients made "
+        f"Passed with 1 to 8 workers: with 3 of 5, {len(seen[0].values[0])} gradients made "
         f"{made} updates, {count(late, 'late one')} dropped, nobody left waiting."
     )
 
@@ -283,6 +304,12 @@ a sum for the mean
     | mean(gradients) => sum(gradients)
     {turn}: the step is {aggregate} times too long: the {aggregate} gradients were summed and not
     averaged.
+a step for each gradient
+    | self.apply(mean(gradients))
+        => steps = [setattr(self, "weights", self.optimizer.step(self.weights, each /
+            len(gradients), self.version)) for each in gradients]; self.version += bool(steps)
+    {turn}: the weights are not those of one step with the mean. Where the optimizer has a momentum
+    a step for each gradient is another thing: call `self.apply` once, with the mean.
 the last gradient alone
     | mean(gradients) => gradient
     {turn}: only the gradient that came last is in the update: apply the mean of all that are held.
@@ -345,8 +372,11 @@ another version
     | self.discard(worker, version) => self.discard(worker, self.version)
     ? is named as of version
 names by tuples
-    | self.discard(worker, version) => Decision((worker,), dropped=[tuple(push)])
+    | self.discard(worker, version) => Decision((worker,), dropped=(tuple(push),))
     ? by its name
+a list for a tuple
+    | tuple(each.worker for each in pushes) => [each.worker for each in pushes]
+    ? All parts of a `Decision` are tuples
 names by numbers
     | , pushes) => , tuple(each.worker for each in pushes))
     ? no gradient's name

@@ -22,7 +22,11 @@ from helpers.lessons.spare_replicas.algorithms.what_if import what_if as referen
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: the slow one of 4, then 1, 2, 3 and 5 workers, nobody, and all; else other runs."""
+    """Seed 0: the slow one of 4, then 1, 2, 3 and 5 workers, nobody, and all; else other runs.
+
+    Last, one whose fixed worker is not the slow one, and one in which a worker begins before all
+    are ready, and sooner than it is itself once the slow one is fixed.
+    """
     random = rng(seed, "07.6")
     shapes = [(4, 5, [2]), (1, 3, [0]), (2, 4, [1]), (3, 5, [2, 0]), (5, 4, [1, 3])]
     shapes += [(5, 3, []), (4, 5, [0, 1, 2, 3])]
@@ -31,7 +35,8 @@ def cases(seed: int) -> list[Case]:
         shapes += [(6, 5, []), (8, 4, list(range(8)))]
         # Another run of the same shape, for answers that remember one.
         shapes.append((*shapes[0][:2], _some(random, 4)))
-    return [_case(random, *shape) for shape in shapes]
+    made = [_case(random, *shape) for shape in shapes]
+    return [*made, _case(random, 5, 4, [3], slow=1), _case(random, 5, 4, [1], early=0)]
 
 
 def _some(random: np.random.Generator, workers: int) -> list[int]:
@@ -40,17 +45,28 @@ def _some(random: np.random.Generator, workers: int) -> list[int]:
     return [int(worker) for worker in random.permutation(workers)[:many]]
 
 
-def _case(random: np.random.Generator, workers: int, steps: int, fixed: list[int]) -> Case:
+def _case(
+    random: np.random.Generator,
+    workers: int,
+    steps: int,
+    fixed: list[int],
+    slow: int | None = None,
+    early: int | None = None,
+) -> Case:
     """A run of steps that differ, in which the first of the fixed is slow and has a slow link; of
-    the others that are fixed each is late once."""
+    the others that are fixed each is late once. slow: another one that is so. early: who begins
+    each second step before the last gradient of the one before."""
     computing = random.uniform(1.0, 2.0, (steps, 1)) + random.uniform(0, 0.3, (steps, workers))
     sending = random.uniform(0.05, 0.25, (steps, workers))
-    slow = fixed[0] if fixed else workers - 1
+    if slow is None:
+        slow = fixed[0] if fixed else workers - 1
     computing[: steps - 1, slow] += random.uniform(1.0, 3.0, steps - 1)
     computing[-1, slow] -= 0.4
     for place, other in enumerate(fixed[1:]):
         computing[place % (steps - 1), other] += 4.0
     sending[:, slow] += 0.6
+    if early is not None:
+        sending[::2, early] = -1.0
     begun = [4 + random.uniform(0, 0.3, workers)]
     ready: list[np.ndarray] = []
     for took, sends in zip(computing, sending, strict=True):
@@ -200,9 +216,9 @@ each with the longest computing
     of whoever is ready last: `(begins + took).max()`, for all.
 fixes nobody
     | list(workers) => []
-    the replay is the run itself, and {who} should be fixed. What is written into `computing[:,
-    fixed]` by a method of its own goes into a copy: assign to it. And the median is over all
-    workers of the step, not over the fixed ones alone.
+    the replay is the run itself, and {who} should be fixed. That is so where `fixed` is not used,
+    where a method writes into `computing[:, fixed]`, which is a copy (assign to it), and where the
+    median is over the fixed ones alone and not over all workers of the step.
 fixes their sending
     | given.sending, strict => fix(given.sending, fixed), strict
     {told}: you give {who} the usual sending, too. Only the computing is fixed.
@@ -252,13 +268,13 @@ only where it was late
     every step.
 fixes all
     | list(workers) => :
-    {told}: you fix all workers, and {who} was asked for.
+    {told}: you fix all workers, where only {who} should be fixed.
 fixes the others
     | list(workers) => [w for w in range(computing.shape[1]) if w not in workers]
     {told}: you fix everybody else, and leave {who} as in the run.
 fixes the first
     | list(workers) => list(workers)[:1]
-    the run is as if {first} alone were fixed, and {who} were asked for: each of them takes the
+    the run is as if {first} alone were fixed, and not {who}: each of them takes the
     median, whether it was late or not.
 not waited for
     | readies[-1].max() => readies[-1][[w for w in range(len(took)) if w not in fixed]].max()

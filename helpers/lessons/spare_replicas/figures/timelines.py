@@ -8,7 +8,7 @@ from typing import Any
 
 from helpers.engine.servers.training import Training
 from helpers.engine.trace import Trace
-from helpers.lessons.spare_replicas.algorithms.blame import lasted
+from helpers.lessons.spare_replicas.algorithms.blame import as_table, lasted
 from helpers.lessons.spare_replicas.experiments.sync_replay import SyncRun
 from helpers.lessons.spare_replicas.figures.bars import Bar, Timeline, draw_timelines
 from helpers.notebook.figures import show
@@ -143,7 +143,10 @@ def show_first_tokens(pair: Mapping[str, SyncRun]) -> None:
 
 def draw_runs(runs: Mapping[str, Run], steps: int) -> Any:
     """Timelines of several runs' first steps: computing, waiting for others, sending."""
-    shown = {name: (begun[: steps + 1], ready[:steps]) for name, (begun, ready) in runs.items()}
+    shown = {
+        name: (as_table(begun)[: steps + 1], as_table(ready)[:steps])
+        for name, (begun, ready) in runs.items()
+    }
     until = max(lasted(begun) for begun, _ in shown.values())
     scale, unit = unit_of(until)
     panels = {}
