@@ -17,8 +17,6 @@ from helpers.checks.drives.requests import OPEN
 from helpers.checks.spec import Case, Observation
 from helpers.lessons.sharding.exercises.shared import first_changed, go_back, watched
 
-TOLERANCE = 1e-10
-
 
 def phase(seen: Observation, name: str) -> int:
     """Bytes sent in "forward" or "backward", over all ranks."""
@@ -28,21 +26,22 @@ def phase(seen: Observation, name: str) -> int:
 def _right_slices(case: Case, seen: Observation) -> bool:
     """Whether the outputs are right, and every rank's gradient is its slice of the sum."""
     gave = [v[key] for key in ("out", "own") for v in seen.values]
-    return all_close(gave, [*case.facts["out"], *case.facts["own"]], TOLERANCE)
+    return all_close(gave, [*case.facts["out"], *case.facts["own"]], case.facts["near"])
 
 
 def kept(case: Case, seen: Observation) -> Iterator[str]:
-    """The whole weight outlives forward, known to autograd or not."""
+    """The whole weight outlives forward, known to autograd or not; or the result its caller."""
     n, elements = case.ranks, case.facts["elements"]
     if n == 1 or not _right_slices(case, seen):
         return
-    again = phase(seen, "backward") >= 2 * (n - 1) * elements * 8
+    needs_x = case.args[0][4]  # without it backward takes no weight
+    again = phase(seen, "backward") >= (1 + needs_x) * case.facts["least"]
     saved, held = (max(v[key] or 0 for v in seen.values) for key in ("saved", "held"))
-    if saved >= elements + seen.values[0]["out"].size:
+    if saved >= elements:
         then = "" if not again else " It is gathered again in backward, and yet never freed."
         yield (
-            f"{saved} numbers are saved between forward and backward, and the whole weight has "
-            f"{elements}: it is among them.{then} Save x and `own` only."
+            f"{saved} numbers beside x and `own` are saved between forward and backward, and the "
+            f"whole weight has {elements}: it is among them.{then} Save x and `own` only."
         )
     if not again:
         yield (
@@ -52,10 +51,15 @@ def kept(case: Case, seen: Observation) -> Iterator[str]:
         )
     if held >= elements:
         yield (
-            f"backward gathers again, but a tensor with all {elements} numbers of the weight was "
-            "still in memory after forward: something holds on to it, such as `ctx`, a list, or a "
-            "variable that `backward` or another inner function refers to. Gather inside forward "
-            "and backward, into a local variable that ends with them."
+            f"backward gathers again, but {held} numbers that forward made were still in memory "
+            f"after it, and the weight has {elements}: something holds on to them, such as `ctx`, "
+            "a list, or a variable that `backward` or another inner function refers to. Gather "
+            "inside forward and backward, into a local variable that ends with them."
+        )
+    if any(v["result"] for v in seen.values):
+        yield (
+            "the result was still in memory when nobody but your layer could hold on to it, and "
+            "backward does not need it. Keep x and `own` only."
         )
 
 
