@@ -86,6 +86,7 @@ HINTS: dict[str, dict[str, str]] = {
         "backward": "",
         "saved": _KEPT,
         "held": "",
+        "result": "",
         "after": "",
         "row": "",
         "changed": _WRITTEN,

@@ -33,7 +33,6 @@ from helpers.lessons.sharding.exercises.kept_weights import (
 )
 from helpers.lessons.sharding.exercises.shared import fails, stay_away, told_by_all, wrote_into
 
-
 FEW, PLAIN = ", fewer numbers than ranks", " and an x that takes no gradient"
 UNEVEN, SINGLE = ", no rows on rank 1 and a gradient of 0 on rank 2", " in float32"
 
@@ -125,9 +124,9 @@ wrote = wrote_into(
 
 
 stays_away = stay_away(
-    "the others wait for {away}, which did not come: gathering and reduce-scattering take every "
-    "rank, in forward and in backward, also one with an empty chunk, without rows or with a gradient "
-    "of 0."
+    "the others wait for {away}, which did not come: gather and reduce-scatter take every rank, "
+    "in forward and in backward, also one with an empty chunk, without rows or with a gradient of "
+    "0."
 )
 
 
@@ -172,8 +171,8 @@ def no_graph(case: Case, seen: Observation) -> Iterator[str]:
 
 
 def compared(case: Case, seen: Observation) -> Any:
-    """Outputs; of those that are right in some columns, which; then x's gradients, then own's; where
-    all are right, the bytes of forward and backward."""
+    """Outputs; of those that are right in some columns, which; then x's gradients, then own's; then
+    the bytes of forward and backward."""
     near = case.facts["near"]
     outputs, gradients = ([value[key] for value in seen.values] for key in ("out", "x"))
     if not all_close(outputs, case.facts["out"], near):
@@ -211,7 +210,8 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     saved, elements = seen[0].values[0]["saved"], cases[0].facts["elements"]
     return (
         f"Passed on {worlds(cases)}: gathered in forward, gathered again and scattered in backward "
-        f"(3 Ψ), and between them autograd keeps {saved} numbers where the weight has {elements}."
+        f"(3 Ψ), and between them autograd keeps {saved} numbers beside x and `own`, where the "
+        f"weight has {elements}."
     )
 
 
