@@ -170,9 +170,12 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     results, of_x, of_weight = dense_of(case)
     for rank, (value, want) in enumerate(zip(seen.values, results, strict=True)):
         if close(value["out"], want, near(case)):
+            if value["out"].dtype != want.dtype:
+                yield f"rank {rank} returned {value['out'].dtype} for tokens of {want.dtype}."
             continue
         _, choice, capacity, *_ = case.args[rank]
-        off = np.flatnonzero(~np.isclose(value["out"], want, *2 * [10 * near(case)]).all(1))
+        few = 10 * near(case)
+        off = np.flatnonzero(~np.isclose(value["out"], want, few, few).all(1))
         token = int(off[0]) if len(off) else 0
         kept = kept_of(choice, capacity, case.ranks)[token]
         told = f"what expert {choice[token]} makes of it" if kept else "0, for it is dropped"

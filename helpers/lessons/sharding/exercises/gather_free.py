@@ -97,6 +97,8 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
                 f"rank {rank} returned numbers of the right shape, {want.shape}, but other values "
                 f"than x Wᵀ{why}."
             )
+        if out.dtype != case.args[rank][0].dtype:
+            yield f"rank {rank} returned {out.dtype} where x is {case.args[rank][0].dtype}."
         if case.args[rank][4] and not close(value["x"], facts["x"][rank], near):
             yield f"rank {rank}'s gradient of x is not the output's gradient times the weight."
         if not close(value["own"], facts["own"][rank], near):

@@ -130,8 +130,8 @@ def on_layer(
     given, told, stays = weights.clone(), plain(out), False
     if isinstance(out, Tensor) and out.requires_grad:
         # Behind it, so that the result itself is the layer's alone.
-        memory, out = StorageWeakRef(out.untyped_storage()), out + 0
-        stays = not memory.expired() and out.numel() > 0
+        made, out = StorageWeakRef(out.untyped_storage()), out + 0
+        stays = not made.expired() and out.numel() > 0
     with held:
         reached, backward, more = go_back(comm, out, given)
     after = held.numbers(size, out, x, own, x.grad, own.grad)

@@ -100,6 +100,8 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
                 why += "a later key not quite 0?"
                 why = why if in_single_precision([gave], [want]) else ""
                 yield f"rank {rank}'s {what} are not those of attention in one piece.{why}"
+            elif gave.dtype != want.dtype:
+                yield f"rank {rank}'s {what} are {gave.dtype} where queries are {want.dtype}."
     yield from changed(case, seen)
     yield from messages.not_to_the_right(case, seen)
     yield from messages.bytes_sent(case, seen)

@@ -42,7 +42,7 @@ def cases(seed: int) -> list[Case]:
         settings = [(n, n * int(random.integers(2, 9)) + n - 1) for n in (3, 1, 2, 5, 6)]
     others = [(2, 7 + seed, "large gradients"), (3, 9 + 3 * seed, "float32")]
     for n, length, what in [*((*each, "") for each in settings), *others]:
-        kind = np.float32 if what == "float32" else np.float64
+        kind: Any = np.float32 if what == "float32" else np.float64
         start = random.standard_normal(length).astype(kind)
         gradients = random.standard_normal((n, STEPS, length)).astype(kind)
         gradients *= 1000 if what == "large gradients" else 1
