@@ -127,8 +127,9 @@ def on_layer(
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), held:
         out, forward, still = watched(comm, lambda: fn(comm, x, own, tuple(shape)))
     kept = held.numbers(size, out, x, own) + _arrays(out)
-    given, told, stays = weights.clone(), plain(out), False
+    given, told, stays = weights.clone(), out, False
     if isinstance(out, Tensor) and out.requires_grad:
+        told = plain(out)
         # Behind it, so that the result itself is the layer's alone.
         made, out = StorageWeakRef(out.untyped_storage()), out + 0
         stays = not made.expired() and out.numel() > 0
