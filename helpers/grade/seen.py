@@ -89,11 +89,17 @@ HINTS: dict[str, dict[str, str]] = {
         "backward": "",
         "saved": _KEPT,
         "held": "",
+        "result": "",
         "after": "",
         "row": "",
         "changed": _WRITTEN,
     },
-    "14.7": {"between": "whether something is computed between two blocks", "changed": _WRITTEN},
+    "14.7": {
+        "between": "whether something is computed between two blocks",
+        "held": "which blocks are held together",
+        "flying": "whether a message is written into on its way",
+        "changed": _WRITTEN,
+    },
     "14.8": {
         "reached": "",
         "rows": "what the expert is given",

@@ -57,7 +57,7 @@ def lie(answer):
             "Block": {"kept": zero, "result_kept": no, "drew": lambda b: ""},
             "Made": {"held": zero},
         },
-        "helpers.lessons.sharding.exercises.kept_weights": {"_Held": {"largest": zero}},
+        "helpers.lessons.sharding.exercises.kept_weights": {"_Held": {"numbers": zero}},
         "helpers.checks.drives.rules": {"Given": {"use": lambda *a: "as decided"}},
         "helpers.lessons.quantization.exercises.float_products": {
             "_FloatProducts": {"look": nothing}

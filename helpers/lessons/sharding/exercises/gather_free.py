@@ -1,16 +1,18 @@
 """Exercise 14.6, stage 3's layer: its weight is gathered to be used, and freed.
 
 `sharded_linear(comm, x, own, shape) -> Tensor`: y = x Wᵀ where W, flat, lies in slices on the
-ranks; own is chunk r of `chunk_bounds`. The claim: y, x's gradient, and as own's gradient this
-rank's slice of the sum over the ranks, to 1e-10 in float64; forward gathers once and backward
-gathers again and scatters once; nothing as large as W is there between them or after them, in
-autograd or outside it; what was handed in stays as it is, and every message is waited for. 23 wrong
-answers make this file long.
+ranks; own is chunk r of `chunk_bounds`. The claim: y, x's gradient where x takes one, and as own's
+gradient this rank's slice of the sum over the ranks, to 1e-10 in float64, also where a rank has no
+number of W, no rows or a gradient of 0; forward gathers once and backward gathers again and
+scatters once; nothing as large as W and no y is there between them or after them, in autograd or
+outside it; what was handed in stays as it is, and every message is waited for. 23 wrong answers
+make this file long.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from helpers.checks.common import self_hint
@@ -24,30 +26,39 @@ from helpers.lessons.messages.algorithms.collectives import (
     reduce_scatter_ring,
 )
 from helpers.lessons.sharding.exercises.kept_weights import (
-    TOLERANCE,
     kept,
     kept_after,
     on_layer,
     phase,
 )
-from helpers.lessons.sharding.exercises.shared import fails, told_by_all, wrote_into
+from helpers.lessons.sharding.exercises.shared import fails, stay_away, told_by_all, wrote_into
+
+FEW, PLAIN = ", fewer numbers than ranks", " and an x that takes no gradient"
+UNEVEN, SINGLE = ", no rows on rank 1 and a gradient of 0 on rank 2", " in float32"
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: a 6 × 8 weight on 3 ranks, then 1, 2 and 5 ranks with slices of uneven lengths."""
+    """Seed 0: a 6 × 8 weight on 3 ranks, then 1, 2 and 5 ranks with slices of uneven lengths. At
+    the end fewer numbers than ranks, ranks without rows and with a gradient of 0, x without a
+    gradient, and float32."""
     random, made = rng(seed, "14.6"), []
-    settings: list[tuple[int, ...]] = [(3, 6, 8, 2), (1, 3, 4, 2), (2, 5, 5, 3), (5, 7, 6, 1)]
+    settings: list[tuple[Any, ...]] = [(3, 6, 8, 2), (1, 3, 4, 2), (2, 5, 5, 3), (5, 7, 6, 1)]
     if seed:
         settings = [
             (n, *(int(s) for s in random.integers(4, 9, 2)), int(random.integers(1, 4)))
             for n in (3, 1, 2, 5, 4)
         ]
-    for n, outputs, inputs, rows in settings:
+    others = [(3, 1, 2, 2, FEW), (3, 4, 5, 2, UNEVEN), (3, 5, 4, 2, PLAIN), (2, 4, 6, 2, SINGLE)]
+    for n, outputs, inputs, rows, what in [*((*each, "") for each in settings), *others]:
+        kind = np.float32 if what == SINGLE else np.float64
         shapes = [(outputs, inputs), (n, rows, inputs), (n, rows, outputs)]
-        weight, xs, factors = (random.standard_normal(shape) for shape in shapes)
+        weight, *both = (random.standard_normal(shape).astype(kind) for shape in shapes)
+        xs, factors = map(list, both)
+        if what == UNEVEN:
+            xs[1], factors[1], factors[2] = xs[1][:0], factors[1][:0], 0 * factors[2]
         bounds = [(r * weight.size // n, (r + 1) * weight.size // n) for r in range(n)]
         args = tuple(
-            (xs[r], weight.ravel()[a:b], (outputs, inputs), factors[r])
+            (xs[r], weight.ravel()[a:b], (outputs, inputs), factors[r], what != PLAIN)
             for r, (a, b) in enumerate(bounds)
         )
         total = sum(factor.T @ x for factor, x in zip(factors, xs, strict=True)).ravel()
@@ -58,33 +69,39 @@ def cases(seed: int) -> list[Case]:
             "bounds": bounds,
             "shape": [outputs, inputs],
             "elements": weight.size,
+            "near": 1e-5 if what == SINGLE else 1e-10,
             # Bytes of one all-gather or reduce-scatter over all ranks, with room for padding.
-            "enough": (n - 1) * n * -(-weight.size // n) * 8,
+            "enough": (n - 1) * n * -(-weight.size // n) * weight.itemsize,
+            "least": (n - 1) * weight.nbytes,
         }
-        name = f"On {count(n, 'rank')} with a {outputs} × {inputs} weight"
+        name = f"On {count(n, 'rank')} with a {outputs} × {inputs} weight{what}"
         made.append(Case(name, args, n, facts=facts))
     return made
 
 
 def claim(case: Case, seen: Observation) -> Iterator[str | None]:
     """Right values and gradients; gathered twice, scattered once, and nothing whole kept."""
-    facts, enough = case.facts, case.facts["enough"]
+    facts, enough, near = case.facts, case.facts["enough"], case.facts["near"]
     for rank, value in enumerate(seen.values):
         out, want = value["out"], facts["out"][rank]
         if not is_array(out, want.shape):
             yield f"rank {rank} returned {describe(out)}; x Wᵀ has the shape {want.shape}."
-        if not close(out, want, TOLERANCE):
+        if not close(out, want, near):
             why = rounded([out], [want]) or (
                 ". Look at where `own` goes: into chunk r of the flat weight, with the bounds of "
                 "`chunk_bounds`, and then `.view(shape)`"
+                if case.ranks > 1
+                else ". It was called with another `own` before, of which nothing may stay"
             )
             yield (
                 f"rank {rank} returned numbers of the right shape, {want.shape}, but other values "
                 f"than x Wᵀ{why}."
             )
-        if not close(value["x"], facts["x"][rank], TOLERANCE):
+        if out.dtype != case.args[rank][0].dtype:
+            yield f"rank {rank} returned {out.dtype} where x is {case.args[rank][0].dtype}."
+        if case.args[rank][4] and not close(value["x"], facts["x"][rank], near):
             yield f"rank {rank}'s gradient of x is not the output's gradient times the weight."
-        if not close(value["own"], facts["own"][rank], TOLERANCE):
+        if not close(value["own"], facts["own"][rank], near):
             yield f"rank {rank}'s gradient of `own` is not its slice of the sum over the ranks."
     forward, backward = phase(seen, "forward"), phase(seen, "backward")
     if forward > enough or backward > 2 * enough:
@@ -94,7 +111,7 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
         )
     if sum(seen.bytes) > 3 * enough:
         yield f"the ranks sent {sum(seen.bytes)} B; {3 * enough} B are enough."
-    if sum(seen.bytes) < 3 * (case.ranks - 1) * facts["elements"] * 8:
+    if sum(seen.bytes) < (2 + case.args[0][4]) * facts["least"]:
         yield "the weight was not gathered again in backward, so it was kept."
     for look in (kept, kept_after, wrote):
         yield from look(case, seen)
@@ -105,6 +122,13 @@ wrote = wrote_into(
     "rank {rank} wrote into {name}, which others use too: gather and compute into tensors of your "
     "own.",
     *("`own`", "x", "the gradient that backward was given"),
+)
+
+
+stays_away = stay_away(
+    "the others wait for {away}, which did not come: gather and reduce-scatter take every rank, "
+    "in forward and in backward, also one with an empty chunk, without rows or with a gradient of "
+    "0."
 )
 
 
@@ -139,26 +163,32 @@ def nothing_gathered(case: Case, seen: Observation) -> Iterator[str]:
 def no_graph(case: Case, seen: Observation) -> Iterator[str]:
     """Autograd does not come to the slice."""
     reached = all(v["reached"] and v["own"] is not None for v in seen.values)
-    if not reached and all_close([v["out"] for v in seen.values], case.facts["out"], TOLERANCE):
+    near = case.facts["near"]
+    if not reached and all_close([v["out"] for v in seen.values], case.facts["out"], near):
         yield (
             "forward is right, but backward does not come to `own`: messages are outside autograd, "
-            "which sees a new tensor without a past. Write a `torch.autograd.Function` and call "
-            "its `apply`."
+            "so `own` goes into a `torch.autograd.Function` through its `apply`, and its backward "
+            "returns the gradient in the place that `own` has among forward's arguments."
         )
 
 
 def compared(case: Case, seen: Observation) -> Any:
-    """Outputs; of those that are right in some columns, which; then x's gradients, then own's."""
+    """Outputs; of those that are right in some columns, which; then x's gradients, then own's; then
+    the bytes of forward and backward."""
+    near = case.facts["near"]
     outputs, gradients = ([value[key] for value in seen.values] for key in ("out", "x"))
-    if not all_close(outputs, case.facts["out"], TOLERANCE):
+    if not all_close(outputs, case.facts["out"], near):
         columns = [
-            [close(one, other, TOLERANCE) for one, other in zip(out.T, want.T, strict=True)]
+            [close(one, other, near) for one, other in zip(out.T, want.T, strict=True)]
             for out, want in zip(outputs, case.facts["out"], strict=True)
         ]
         return columns if any(map(any, columns)) else outputs
-    if all_close(gradients, case.facts["x"], TOLERANCE):
-        return {"own": [v["own"] for v in seen.values]}
-    return {"x": gradients}
+    if case.args[0][4] and not all_close(gradients, case.facts["x"], near):
+        return {"x": gradients}
+    own = [v["own"] for v in seen.values]
+    if not all_close(own, case.facts["own"], near):
+        return {"own": own}
+    return {"sent": [phase(seen, "forward"), phase(seen, "backward")]}
 
 
 def numbers(case: Case, seen: Observation) -> dict[str, Any]:
@@ -182,7 +212,8 @@ def praise(cases: Sequence[Case], seen: Sequence[Observation]) -> str:
     saved, elements = seen[0].values[0]["saved"], cases[0].facts["elements"]
     return (
         f"Passed on {worlds(cases)}: gathered in forward, gathered again and scattered in backward "
-        f"(3 Ψ), and between them autograd keeps {saved} numbers where the weight has {elements}."
+        f"(3 Ψ), and between them autograd keeps {saved} numbers beside x and `own`, where the "
+        f"weight has {elements}."
     )
 
 
@@ -229,12 +260,12 @@ every slice at the start
     r before the all-gather, `whole[start:stop] = own`, and not at the start.
 no gradient of x
     | return of_x, => return None,
-    x has no gradient: backward returns one for each argument of forward, in the same order, and the
-    layer before needs x's, `gradient @ W`.
+    x has no gradient, and the layer before needs it: x goes into the Function as it is, and
+    backward returns `gradient @ W` in x's place.
 gathers by a sum
     | return all_gather => reduce_scatter_ring(comm, flat); return all_gather
-    forward sent {forward}: slices that are put together by a sum with zeros go round twice.
-    `all_gather_ring` passes each slice on once.
+    forward sent {forward}: each slice goes round once, as `all_gather_ring` passes it on. In a sum
+    with zeros it goes round twice.
 sums the gradient of x
     | return of_x, => reduce_scatter_ring(ctx.comm, of_x); return all_gather_ring(ctx.comm, of_x),
     the gradient of x was summed over the ranks: each rank has rows of its own here, so x's gradient
@@ -254,8 +285,8 @@ the gradient of the transpose
     `gradient.T @ x`, and then in a row.
 all-reduces the gradient
     | return of_x, => all_gather_ring(ctx.comm, of_weight); return of_x,
-    backward sent {backward} the bytes it had to: every rank got the whole summed gradient and cut
-    its slice out of it. A reduce-scatter leaves the slice, with half of the bytes.
+    backward sent {backward} the bytes of one all-gather and one reduce-scatter, which are enough: W
+    is gathered once, and of its summed gradient no rank needs more than its own chunk.
 saves the weight
     | ctx.save_for_backward(x, own) => ctx.save_for_backward(x, own, weight)
     | x, own = ctx => x, own, weight = ctx
@@ -300,6 +331,9 @@ scales x
     | return Linear.apply(x, => out = Linear.apply(1.0 * x,
     | own, comm, shape) => own, comm, shape); x.data.mul_(1.5); return out
     ? wrote into x
+without rows it returns
+    | return Linear.apply => return x @ own.new_zeros(shape).T if not len(x) else Linear.apply
+    ? which did not come
 to itself as well
     | all_gather_ring(comm, flat) => torch.cat(told_by_all(comm, own, to_itself=True))
     ? which nobody will receive
@@ -324,6 +358,7 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("sends to itself", self_hint, unfinished=True),
         Mistake("slices of another length", other_slices, unfinished=True),
+        Mistake("stays away", stays_away, unfinished=True),
         Mistake("forward gathers nothing", nothing_gathered),
         Mistake("outside autograd", no_graph),
         Mistake("changes what it is given", wrote),

@@ -1,10 +1,11 @@
 """The driver of exercise 14.7, and its messages: to whom, how many bytes, when, and waited for."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
 from helpers.checks.compare import count, listing
@@ -51,13 +52,38 @@ def bytes_sent(case: Case, seen: Observation) -> Iterator[str]:
 
 
 def gathers(case: Case, seen: Observation) -> Iterator[str]:
-    """Nothing is computed from the first block that arrives to the last; where it can be seen."""
+    """All blocks are there together: nothing is computed from the first that arrives to the last,
+    or none is let go; where it can be seen."""
     for rank, value in enumerate(seen.values):
-        if case.ranks > 2 and value["between"] is False:
+        if case.ranks > 4 and value["held"]:  # of fewer, a careful pipeline may hold all
+            yield (
+                f"rank {rank} still held all {case.ranks - 1} blocks that arrive when the last one "
+                "came: that is the whole sequence. Work on each block when it arrives, and let "
+                "it go; what stays are sums."
+            )
+        if case.ranks > 2 and value["between"] is False and _sees_more(case, rank):
             yield (
                 f"rank {rank} took in all blocks, one behind the other, and computed nothing in "
                 "between: it held the whole sequence. Work on each block when it arrives, and let "
                 "it go."
+            )
+
+
+def _sees_more(case: Case, rank: int) -> bool:
+    """Whether a rank's queries see a key of each block between the first that arrives and the last:
+    one of which they see none it may pass on as it is."""
+    places = case.args[rank][3]
+    sources = [(rank - step) % case.ranks for step in range(1, case.ranks)]
+    return places is None or all(min(places[r]) <= max(places[rank]) for r in sources)
+
+
+def flying(case: Case, seen: Observation) -> Iterator[str]:
+    """A message's tensor changes before the message has gone."""
+    for rank, value in enumerate(seen.values):
+        if value["flying"]:
+            yield (
+                f"rank {rank} wrote into a block, or received into it, between `comm.isend` of it "
+                "and `wait()`: what is on its way may change then. Compute into new tensors."
             )
 
 
@@ -98,7 +124,8 @@ class _Arrivals(TorchFunctionMode):
         super().__init__()
         self.isend, self.irecv = comm.isend, comm.irecv
         self.open, self.work, self.at = 0, 0, list[int]()
-        comm.isend, comm.irecv = partial(self.aside, self.isend), self.start
+        self.came, self.held, self.flying = list[tuple[int, StorageWeakRef]](), False, False
+        comm.isend, comm.irecv = self.send, self.start
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.work += getattr(func, "__name__", "") not in _MOVES
@@ -111,6 +138,21 @@ class _Arrivals(TorchFunctionMode):
         self.work = work
         return value
 
+    def send(self, tensor: Any, to: int) -> Any:
+        """As `comm.isend`."""
+        request = self.aside(self.isend, tensor, to)
+        if not isinstance(tensor, Tensor):
+            return request
+        wait, before = request.wait, self.aside(torch.clone, tensor)
+
+        def waited() -> Any:
+            self.flying |= not self.aside(torch.equal, tensor, before)
+            request.wait = wait  # or it would hold the tensor
+            return wait()
+
+        request.wait = waited
+        return request
+
     def start(self, *args: Any, **options: Any) -> Any:
         """As `comm.irecv`."""
         request = self.aside(self.irecv, *args, **options)
@@ -119,8 +161,16 @@ class _Arrivals(TorchFunctionMode):
 
         def waited() -> Any:
             value = self.aside(wait)
-            self.open, request.wait = self.open - 1, wait
+            if "wait" in vars(request):
+                self.open -= 1
+                del request.wait  # or it would hold itself, and the tensor that came
             self.at.append(self.work)
+            if not isinstance(value, Tensor):
+                return value
+            memory = self.aside(value.untyped_storage)
+            self.came.append((memory._cdata, StorageWeakRef(memory)))
+            alive = {key for key, one in self.came if not one.expired()}
+            self.held = len(alive) == len(self.came)
             return value
 
         request.wait = waited
@@ -134,8 +184,10 @@ def on_sequence(
     """`fn(comm, query, key, value, places)`.
 
     `values[rank]`: returned; changed, whether one of the arguments was written into; between,
-    whether it computes from the first message that it gets to the last; receiving, how many
-    receives nobody waited for; open, how many messages.
+    whether it computes from the first message that it gets to the last; held, whether all that had
+    come were still there when the last one came, each in memory of its own; flying, whether what a
+    message held was changed before it was waited for; receiving, how many receives nobody waited
+    for; open, how many messages.
     """
     before, requests = [t.clone() for t in (query, key, value, *(places or []))], Requests(comm)
     with _Arrivals(comm) as arrivals:
@@ -146,6 +198,8 @@ def on_sequence(
         "returned": returned,
         "changed": first_changed((query, key, value, *(places or [])), before),
         "between": between,
+        "held": arrivals.held,
+        "flying": arrivals.flying,
         "receiving": arrivals.open,
         OPEN: still,
     }

@@ -2,9 +2,10 @@
 
 `sharded_step(comm, parameters, gradient, momentum, rate, beta) -> None`: parameters and gradient
 are whole and flat, momentum is this rank's slice, chunk r of `chunk_bounds`. The claim: several
-steps equal momentum on the mean of all gradients, on every rank, to 1e-10 in float64; the ranks
-send what one reduce-scatter and one all-gather take, (N − 1) of the parameters each, never a slice
-of the momentum, and wait for what they send.
+steps equal momentum on the mean of all gradients, on every rank, to 1e-10 in float64, also where
+the momentum is set back before one; the ranks send what one reduce-scatter and one all-gather take,
+(N − 1) of the parameters each, never a slice of the momentum or a multiple of it, and wait for what
+they send.
 """
 
 from collections.abc import Iterator
@@ -30,31 +31,36 @@ from helpers.lessons.messages.algorithms.collectives import (
 from helpers.lessons.sharding.exercises.shared import fails
 
 STEPS = 3
-TOLERANCE = 1e-10
 
 
 def cases(seed: int) -> list[Case]:
-    """Seed 0: 3 ranks with 12 parameters, then 1, 2 and 5 with lengths that do not divide."""
+    """Seed 0: 3 ranks with 12 parameters, then 1, 2 and 5 with lengths that do not divide; at the
+    end large gradients, and float32."""
     random, made = rng(seed, "14.5"), []
     settings = [(3, 12), (1, 4), (2, 7), (5, 13), (4, 3)]
     if seed:
         settings = [(n, n * int(random.integers(2, 9)) + n - 1) for n in (3, 1, 2, 5, 6)]
-    for n, length in settings:
-        start = random.standard_normal(length)
-        gradients = random.standard_normal((n, STEPS, length))
-        momentum = random.standard_normal(length)
+    others = [(2, 7 + seed, "large gradients"), (3, 9 + 3 * seed, "float32")]
+    for n, length, what in [*((*each, "") for each in settings), *others]:
+        kind: Any = np.float32 if what == "float32" else np.float64
+        start = random.standard_normal(length).astype(kind)
+        gradients = random.standard_normal((n, STEPS, length)).astype(kind)
+        gradients *= 1000 if what == "large gradients" else 1
+        first = momentum = random.standard_normal(length).astype(kind)
         rate, beta = 0.1 * float(random.integers(1, 5)), 0.9 if n == 3 else 0.6 + n / 100
         bounds = [(r * length // n, (r + 1) * length // n) for r in range(n)]
         args = tuple(
             (start, gradients[r], momentum[a:b], rate, beta) for r, (a, b) in enumerate(bounds)
         )
         parameters, wanted = start, []
-        for gradient in gradients.mean(0):  # the same on one rank
-            momentum = beta * momentum + gradient
+        for step, gradient in enumerate(gradients.mean(0)):  # the same on one rank
+            momentum = beta * (first if step == STEPS - 1 else momentum) + gradient
             parameters = parameters - rate * momentum
             wanted.append((parameters, momentum))
-        facts = {"bounds": bounds, "wanted": wanted}
-        made.append(Case(f"On {count(n, 'rank')} with {length} parameters", args, n, facts=facts))
+        name = f"On {count(n, 'rank')} with {length} parameters"
+        name += f" in {what}" if what == "float32" else f" and {what}" if what else ""
+        facts = {"bounds": bounds, "wanted": wanted, "near": 1e-5 if kind is np.float32 else 1e-10}
+        made.append(Case(name, args, n, facts=facts))
     return made
 
 
@@ -65,13 +71,18 @@ def claim(case: Case, seen: Observation) -> Iterator[str | None]:
 
 
 def _wrong_numbers(case: Case, seen: Observation) -> str | None:
+    near, back = (
+        case.facts["near"],
+        ", before which the momentum was set back to what it was first,",
+    )
     for step, (parameters, momentum) in enumerate(case.facts["wanted"]):
         for rank, (value, (a, b)) in enumerate(zip(seen.values, case.facts["bounds"], strict=True)):
-            where, after = f"after step {step + 1} rank {rank}'s", value["after"][step]
-            if not close(after["parameters"], parameters, TOLERANCE):
+            again = back if step == STEPS - 1 else ""
+            where, after = f"after step {step + 1}{again} rank {rank}'s", value["after"][step]
+            if not close(after["parameters"], parameters, near):
                 why = rounded([after["parameters"]], [parameters])
                 return f"{where} parameters are not those of the same step on one big batch{why}."
-            if not close(after["momentum"], momentum[a:b], TOLERANCE):
+            if not close(after["momentum"], momentum[a:b], near):
                 why = rounded([after["momentum"]], [momentum[a:b]])
                 return f"{where} momentum is not its slice of the whole momentum{why}."
     return None
@@ -80,31 +91,39 @@ def _wrong_numbers(case: Case, seen: Observation) -> str | None:
 def too_much(case: Case, seen: Observation) -> str | None:
     """More bytes than a reduce-scatter and an all-gather in each step, with padding."""
     n, length, sent = case.ranks, len(case.args[0][0]), sum(seen.bytes)
-    enough = STEPS * 2 * (n - 1) * n * -(-length // n) * 8
+    enough = STEPS * 2 * (n - 1) * n * -(-length // n) * case.args[0][0].itemsize
     if sent <= enough or _wrong_numbers(case, seen):
         return None
     return (
         f"the numbers are right, but the ranks sent {times(sent, enough)} the bytes of one "
-        f"reduce-scatter and one all-gather ({sent} B instead of {enough} B): a rank needs the "
-        "summed gradient of its own slice only, so an all-reduce is half too much."
+        f"reduce-scatter and one all-gather ({sent} B instead of {enough} B). One of each does: a "
+        "rank needs the summed gradient of its own slice alone, and the others' new parameters."
     )
 
 
 def whole_state(case: Case, seen: Observation) -> str | None:
-    """The momentum went to the others."""
+    """The momentum went to the others, or a multiple of it."""
     if _wrong_numbers(case, seen):
         return None
     for rank, value in enumerate(seen.values):
         slices = [case.args[rank][2], *(after["momentum"] for after in value["after"])]
         begun = [np.ravel(told)[: len(slices[0])] for told in value["told"]]  # behind it, padding
-        pairs = product(begun, slices) if len(slices[0]) else ()
-        if any(np.array_equal(one, held) for one, held in pairs):
+        pairs = product(begun, slices) if len(slices[0]) > 1 else ()  # of one, any is a multiple
+        if any(_is_multiple(one, held) for one, held in pairs):
             return (
-                f"the numbers are right, but rank {rank} sent its slice of the momentum, and the "
-                "whole of it came together on other ranks: what is sharded is never gathered. "
-                "Update this rank's slice of the parameters, and gather those."
+                f"the numbers are right, but rank {rank} sent its slice of the momentum, or a "
+                "multiple of it, and the whole of it came together on other ranks: what is sharded "
+                "is never gathered. Update this rank's slice of the parameters, and gather those."
             )
     return None
+
+
+def _is_multiple(one: np.ndarray, held: np.ndarray) -> bool:
+    """Whether one tensor is some number times another."""
+    if one.shape != held.shape or not one.any():
+        return False
+    factor = one @ held / (held @ held)
+    return close(one, factor * held, 1e-6)
 
 
 other_slices = fails(
@@ -128,11 +147,14 @@ def on_steps(
 ) -> Any:
     """`fn(comm, parameters, gradient, momentum, *rest)` for each row of gradients.
 
-    rest: the rate and beta. `values[rank]`: after, for each step the parameters and the momentum;
-    open, the most of its messages in a step that nobody waited for; told, what they held.
+    Before the last one the momentum is what it was first. rest: the rate and beta.
+    `values[rank]`: after, for each step the parameters and the momentum; open, the most of its
+    messages in a step that nobody waited for; told, what they held.
     """
-    after, still, messages = [], [], list[Any]()
-    for gradient in gradients:
+    after, still, messages, first = [], [], list[Any](), momentum.clone()
+    for step, gradient in enumerate(gradients):
+        if step == len(gradients) - 1:
+            momentum.copy_(first)
         requests = Requests(comm, note=plain)
         fn(comm, parameters, gradient.clone(), momentum, *rest)
         still.append(requests.end())
@@ -220,7 +242,7 @@ the sum in the momentum
 all-reduce
     | reduce_scatter_ring(comm, gradient)
         => (reduce_scatter_ring(comm, gradient), all_gather_ring(comm, gradient))[0]
-    ? half too much
+    ? One of each does
 L // N
     | start, stop = chunk_bounds(len(parameters), comm.size)[comm.rank]
         => each = len(parameters) // comm.size; start = comm.rank * each;
