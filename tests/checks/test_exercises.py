@@ -11,6 +11,7 @@ import pytest
 
 from helpers.checks import everything, find, of_lesson
 from helpers.checks.apart import observe_apart
+from helpers.checks.encoding import decode, encode
 from helpers.checks.judging import judge, judge_all
 from helpers.checks.spec import Case, Exercise, Observation
 from helpers.grade.hidden import HIDDEN_SEEDS
@@ -79,6 +80,11 @@ def incomplete(exercise: Exercise) -> Iterator[str]:
             exercise.number in inspect.getsource(module or inspect) for module in about
         ),
         "the same cases each time": first == again,
+        "cases of plain values, as a release holds them": all(
+            repr(decode(encode(held))) == repr(held)
+            for case in exercise.cases(0)
+            for held in [(case.args, dict(case.options), dict(case.facts))]
+        ),
         "1, 2, 3 and 5 ranks": max(worlds) == 1 or worlds >= {1, 2, 3, 5},
         "another right answer": bool(right_answers(exercise.number)),
     }

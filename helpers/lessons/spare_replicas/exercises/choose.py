@@ -68,7 +68,7 @@ def _case(
     }
     seconds = np.sort(times, axis=1).mean(axis=0)
     if hours:
-        iterations = {n: 3600 * h / seconds[n - 1] for n, h in enumerate(hours, 1) if h}
+        iterations = {n: float(3600 * h / seconds[n - 1]) for n, h in enumerate(hours, 1) if h}
     gaps = every > 1 or 0 in hours
     known = f"N in {listing(iterations)}" if gaps else f"N from {low}"
     known += f" to {max(iterations)}" if max(iterations) < workers else ""
