@@ -62,7 +62,7 @@ def _case(
     """
     times = step_times(random, 40, workers, late=0.01)
     times[:, workers - spares :] += np.round(3.0 * (random.random((40, spares)) < 0.8), 3)
-    iterations = {
+    iterations: dict[int, float] = {
         n: int(60_000 * (rest + workers / n) / (rest + 1))
         for n in range(low, min(workers, most) + 1)[:: -every if every > 1 else 1]
     }
