@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from helpers.checks import find
 from helpers.checks.judging import is_right, judge, judge_all
 from helpers.checks.observe import observe
 from helpers.checks.spec import Case, Exercise, Observation, Verdict, WrongAnswer
+from helpers.checks.table import Answers, wrong_answers
 from helpers.engine.launch import PRELOAD
 
 # Seconds for one case: TensorFlow takes a while for each graph.
@@ -77,6 +79,21 @@ class Table:
 def verdict(exercise: Exercise, function: Function, seed: int = 0) -> Verdict:
     """What a check says to one function."""
     return Table(exercise).verdict(function, seed)
+
+
+def is_told(number: str, answer: Function, words: str, seeds: Sequence[int] = (0,)) -> None:
+    """That an answer is wrong, in all these cases, and what it is told in those of the lesson."""
+    for seed in seeds:
+        found = verdict(find(number), answer, seed)
+        assert found.status == "wrong" and (seed or words in found.hint), (seed, found)
+
+
+def patches_are_told(number: str, text: str) -> None:
+    """The same of a table: each answer a patch of the course's own, and words of its hint."""
+    exercise = find(number)
+    assert isinstance(exercise.wrong, Answers)
+    for answer in wrong_answers(number, text, exercise.wrong.base):
+        is_told(number, answer.function, str(answer.says))
 
 
 def as_far_as_right(exercise: Exercise, cases: list[Case], function: Function) -> list[Observation]:

@@ -6,6 +6,7 @@ import copy
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from helpers.checks.judging import judge, judge_all
 from helpers.checks.observe import observe
 from helpers.checks.spec import Case, Observation, first_said
 from helpers.engine.servers.rule import Decision, Rule
+from helpers.grade.seen import is_right_outside
 from helpers.lessons.four_ways.exercises import meeting
 from helpers.lessons.parameter_servers.algorithms.update_rules import BoundedStaleness, SoftSync
 from tests.checks.table import verdict
@@ -254,3 +256,18 @@ def test_numbers_go_in_messages_alone(number: str) -> None:
 
     found = verdict(exercise, answer)
     assert found.status == "wrong" and "there is no `comm.shared` in it" in found.hint
+
+
+def test_a_changed_argument_is_told_and_costs_nothing() -> None:
+    exercise = find("02.4")
+    case = exercise.cases(0)[0]
+
+    def answer(sizes: list[int], seconds: list[float]) -> Any:
+        found = exercise.reference(sizes, seconds)
+        sizes.clear()
+        return found
+
+    (seen,) = observe(exercise.drive, answer, [case])
+    assert "your function changed its first argument" in judge(exercise, case, seen).hint
+    assert is_right_outside(exercise, case, seen)
+    assert judge(exercise, case, replace(seen, written=None)).status == "passed"

@@ -12,7 +12,7 @@ from helpers.checks import find
 from helpers.lessons.bandwidth.algorithms.mesh import Group
 from helpers.lessons.bandwidth.algorithms.scaling import ring_speedup
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring
-from tests.checks.table import Table
+from tests.checks.table import Table, is_told
 
 
 def relative(workers: Any, seconds: Any, nbytes: float, bandwidth: float) -> np.ndarray:
@@ -83,5 +83,4 @@ def test_columns_may_be_left_out_in_any_order(worst: Callable[[Sequence[float]],
     ],
 )
 def test_it_is_told_what_was_seen(number: str, answer: Any, told: str) -> None:
-    found = Table(find(number)).verdict(answer)
-    assert found.status == "wrong" and told in found.hint, found
+    is_told(number, answer, told)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.checks import find
-from helpers.checks.table import Answers, wrong_answers
-from tests.checks.table import Table
+from tests.checks.table import patches_are_told
 
 WRONG = {
     "02.1": """
@@ -47,9 +45,4 @@ in float32
 
 @pytest.mark.parametrize("number", WRONG)
 def test_what_no_table_lists_is_told_what_was_seen(number: str) -> None:
-    exercise, base = find(number), find(number).wrong
-    assert isinstance(base, Answers)
-    table = Table(exercise)
-    for answer in wrong_answers(number, WRONG[number], base.base):
-        found = table.verdict(answer.function)
-        assert found.status == "wrong" and str(answer.says) in found.hint, (answer.name, found)
+    patches_are_told(number, WRONG[number])

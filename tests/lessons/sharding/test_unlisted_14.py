@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from helpers.checks import find
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring, chunk_bounds
-from tests.checks.table import verdict
+from tests.checks.table import is_told
 
 
 def every_unit_without_a_product(
@@ -68,7 +68,4 @@ def one_at_least(comm: Any, x: Any, choice: Any, capacity: int, expert: Any) -> 
 def test_it_is_wrong_in_cases_that_are_seen_and_is_told_so(
     number: str, answer: Any, words: str
 ) -> None:
-    for seed in (0, 1):
-        found = verdict(find(number), answer, seed)
-        assert found.status == "wrong", seed
-        assert seed or words in found.hint, found
+    is_told(number, answer, words, (0, 1))

@@ -13,7 +13,7 @@ from torch.nn import functional
 from helpers.checks import find
 from helpers.lessons.messages.algorithms.collectives import all_reduce_ring, chunk_bounds
 from helpers.lessons.sharding.algorithms.maximum import all_reduce_max
-from tests.checks.table import verdict
+from tests.checks.table import is_told, verdict
 
 Apart: dict[str, Any] = {"memory_format": torch.contiguous_format}
 
@@ -260,10 +260,7 @@ RIGHT = [
 def test_it_is_wrong_in_cases_that_are_seen_and_is_told_what_was_seen(
     number: str, answer: Any, words: str
 ) -> None:
-    for seed in (0, 1):
-        found = verdict(find(number), answer, seed)
-        assert found.status == "wrong", seed
-        assert seed or words in found.hint, found
+    is_told(number, answer, words, (0, 1))
 
 
 @pytest.mark.parametrize(("number", "answer", "words"), RIGHT)

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from helpers.checks import find
 from helpers.engine.servers.rule import Decision, mean
 from helpers.lessons.spare_replicas.algorithms.blame import Blame
 from helpers.lessons.spare_replicas.algorithms.what_if import what_if
 from helpers.lessons.spare_replicas.exercises import accumulator, chief, choose, kth, spare
-from tests.checks.table import verdict
+from tests.checks.table import is_told
 from tests.lessons.spare_replicas.right_answers_07 import what_if_by_lists
 
 
@@ -195,8 +194,7 @@ def as_many_of_the_slowest(begun: Any, ready: Any, fixed: list[int]) -> Any:
     ],
 )
 def test_it_is_wrong_and_told_what_was_seen(number: str, answer: Any, says: str) -> None:
-    found = verdict(find(number), answer)
-    assert found.status == "wrong" and says in found.hint
+    is_told(number, answer, says)
 
 
 def test_blame_takes_a_replay_that_gives_lists() -> None:
