@@ -118,9 +118,12 @@ class SlurmRun:
     def state(self) -> State:
         """Where it stands; one that SLURM has forgotten has ended."""
         try:
-            told = call("scontrol", "show", "job", "--oneliner", self.number)
+            return self._state()
         except (OSError, subprocess.TimeoutExpired):
             return State("unknown")
+
+    def _state(self) -> State:
+        told = call("scontrol", "show", "job", "--oneliner", self.number)
         if told.returncode and "Invalid job id" not in told.stderr:
             return State("unknown")
         fields = dict(re.findall(r"(\w+)=(\S*)", told.stdout))
