@@ -85,6 +85,7 @@ def incomplete(exercise: Exercise) -> Iterator[str]:
             for case in exercise.cases(0)
             for held in [(case.args, dict(case.options), dict(case.facts))]
         ),
+        "hidden cases of a grader's own seed": bool(exercise.cases(2**62 + 11)),
         "1, 2, 3 and 5 ranks": max(worlds) == 1 or worlds >= {1, 2, 3, 5},
         "another right answer": bool(right_answers(exercise.number)),
     }
